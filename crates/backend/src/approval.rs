@@ -2,6 +2,7 @@
 
 use branchpoint_core::{Approval, RequestNo};
 use branchpoint_expr::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::{BackendError, RunNo, WorkflowNo};
 
@@ -30,7 +31,7 @@ pub struct OpenApprovals {
 }
 
 /// A request of a run to people.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRecord {
     /// The run.
     pub run: RunNo,

@@ -37,6 +37,12 @@ pub enum BackendError {
     /// The backend was opened read-only.
     #[error("the backend is read-only")]
     ReadOnly,
+    /// A server rejected the request, for this reason.
+    #[error("{0}")]
+    Refused(String),
+    /// A server does not offer this.
+    #[error("{0} is not available over --server; run the command on the server, or use its web page")]
+    Unsupported(&'static str),
 }
 
 impl BackendError {
@@ -59,6 +65,8 @@ impl BackendError {
             Self::BadFile(_) => "bad_file",
             Self::Limit(_) => "limit",
             Self::ReadOnly => "read_only",
+            Self::Refused(_) => "refused",
+            Self::Unsupported(_) => "unsupported",
         }
     }
 

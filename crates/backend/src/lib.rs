@@ -55,6 +55,7 @@ mod delivery;
 mod error;
 mod event;
 mod named_secret;
+mod read;
 mod run;
 mod session;
 mod start;
@@ -77,9 +78,10 @@ pub use delivery::{Attempted, Delivery, DeliveryStatus, NewDelivery};
 pub use error::BackendError;
 pub use event::{EventListener, RequestChange, RunEvent, RunEventKind};
 pub use named_secret::{MAX_SECRET_BYTES, MAX_SECRET_NAME, MAX_SECRETS, NamedSecret, NewSecret, is_secret_name};
+pub use read::{Bytes, JournalPart, OpenRuns, READ_VERSION, ReadRequest, RunState};
 pub use run::{
-    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Queued, Replayed, Run, RunFailure, RunNo,
-    RunScript, RunView,
+    Cursor, DriverProcess, Filter, HourCount, InvalidCursor, Parent, Queued, RESERVED_RUN_IDS, Replayed, Run,
+    RunFailure, RunNo, RunScript, RunView,
 };
 pub use session::{
     SESSION_TTL_S, Session, SessionAction, SessionOptions, SessionRejection, SessionRequest, SessionResponse,
@@ -150,14 +152,14 @@ pub trait Backend: Send {
     /// A number that changes whenever another process may have changed the storage.
     fn version(&self) -> Result<i64, BackendError>;
 
-    /// The number of runs of each status, child runs included.
+    /// The number of runs of each status, child runs included, without sessions.
     fn counts(&self) -> Result<Vec<(String, u64)>, BackendError>;
 
-    /// The number of runs of each status without child runs, of one workflow or of all.
+    /// The number of runs of each status without child runs and sessions, of one workflow or of all.
     fn totals(&self, workflow: Option<&str>) -> Result<Vec<(Status, u64)>, BackendError>;
 
     /// What happened in each hour since a time, oldest first, in one workflow or in all. Hours without runs and decisions are absent.
-    /// Removed runs still count.
+    /// Removed runs still count, sessions do not.
     fn hourly(&self, since_ms: i64, workflow: Option<&str>) -> Result<Vec<HourCount>, BackendError>;
 
     /// Why a run is queued; `None` if it is not. The position is at this time.

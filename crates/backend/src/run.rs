@@ -7,15 +7,19 @@ use std::sync::Arc;
 use branchpoint_core::ir::{Program, Status, ViewId};
 use branchpoint_core::{State, status, view};
 use branchpoint_expr::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::{Priority, Tags, WorkflowNo};
 
 /// The internal number of a run. People and other systems use the id of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunNo(pub i64);
 
+/// Ids that no new run has, because they are words in the paths of the HTTP API, where the id of a run would be: `/runs/bulk`.
+pub const RESERVED_RUN_IDS: [&str; 1] = ["bulk"];
+
 /// The parent of a child run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
     /// The calling run.
     pub run: RunNo,
@@ -26,7 +30,7 @@ pub struct Parent {
 }
 
 /// The row of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// Its number in this store.
     pub run: RunNo,
@@ -68,7 +72,8 @@ impl Run {
 }
 
 /// A filter for runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Filter {
     /// Runs with this status.
     pub status: Option<Status>,
@@ -84,6 +89,8 @@ pub struct Filter {
     pub search: Option<String>,
     /// Whether child runs are included.
     pub children: bool,
+    /// Whether sessions are included, which are stored as runs and wait most of the time.
+    pub sessions: bool,
     /// Runs after this position of the list: the next page.
     pub before: Option<Cursor>,
     /// The maximum number of runs.
@@ -99,7 +106,7 @@ pub struct Filter {
 /// assert_eq!(cursor.to_string().parse(), Ok(cursor));
 /// assert!("7".parse::<Cursor>().is_err());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cursor {
     /// When the run was started.
     pub started_ms: i64,
@@ -129,7 +136,7 @@ impl FromStr for Cursor {
 }
 
 /// Why a run with limits waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
     /// Its position among the queued runs of its group, counted from 1.
     pub position: u64,
@@ -250,7 +257,7 @@ pub struct Replayed {
 }
 
 /// A process that drives runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DriverProcess {
     /// Its number, which is the `owner` of its runs.
     pub owner: i64,
@@ -263,7 +270,7 @@ pub struct DriverProcess {
 }
 
 /// The script that answers the calls of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunScript {
     /// The hash of its stored form, in hexadecimal.
     pub hash: String,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use branchpoint_core::Rejected;
 use branchpoint_expr::{EvalError, Object, Value};
 use branchpoint_runners::agent::AgentLimits;
+use serde::{Deserialize, Serialize};
 
 use crate::{RunNo, WorkflowNo};
 
@@ -139,7 +140,7 @@ pub enum SessionRejection {
 }
 
 /// A session in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSummary {
     /// Its name.
     pub name: String,

@@ -159,7 +159,7 @@ pub enum NotMovable {
 }
 
 /// What a move of a run to a changed workflow would do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Migration {
     /// The steps at which the run waits.
     pub waits_at: Vec<String>,

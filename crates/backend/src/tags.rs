@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// The maximum number of tags of a run.
 pub const MAX_TAGS: usize = 20;
 
@@ -19,7 +21,7 @@ pub const MAX_TAG_CHARS: usize = 64;
 /// assert!(Tags::new(["x".repeat(65)]).is_err());
 /// # Ok::<(), branchpoint_backend::InvalidTags>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tags(Vec<String>);
 
 /// Why tags are invalid.
@@ -86,7 +88,7 @@ fn check(tag: String) -> Result<String, InvalidTags> {
 /// assert!(Priority::new(10).unwrap() > Priority::default());
 /// assert!("101".parse::<Priority>().is_err());
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Priority(i8);
 
 /// A number is not a priority.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use branchpoint_core::ir::Program;
+use serde::{Deserialize, Serialize};
 
 /// The internal number of a workflow: a document with its programs. Equal content has the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WorkflowNo(pub i64);
 
 /// The source of a workflow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
     /// Its name.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct Workflow<'w> {
 pub type Part = Arc<str>;
 
 /// A workflow in a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorkflowSummary {
     /// Its number.
     pub workflow: WorkflowNo,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use branchpoint_backend::{Backend, BackendError, is_secret_name};
+use branchpoint_client::{Remote, ServerAddress, Token};
 use branchpoint_expr::Value;
 use branchpoint_host::host::{DrivenRuns, Host};
 use branchpoint_host::store::{Durability, Store};
@@ -18,8 +19,16 @@ use crate::notices::{Notices, Waker};
 use crate::project::{FILE, Project, StoreArguments};
 use crate::{terminal, time};
 
-/// Opens the store to read and change it, and creates it if there is none.
+/// Connects to a server, with the token of the environment.
+pub(crate) fn connect(address: &ServerAddress) -> Result<Remote> {
+    Ok(Remote::connect(address.clone(), Token::from_environment())?)
+}
+
+/// Opens the store to read and change it, and creates it if there is none; or connects to the server of the arguments.
 pub(crate) fn open(project: &Project, arguments: &StoreArguments) -> Result<Box<dyn Backend>> {
+    if let Some(address) = &arguments.server {
+        return Ok(connect(address)?.into());
+    }
     Ok(Box::new(Embedded::read_only(open_store(project, arguments)?)))
 }
 

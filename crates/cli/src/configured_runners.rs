@@ -63,6 +63,11 @@ impl ConfiguredRunners {
         &self.agents
     }
 
+    /// The models with their providers.
+    pub(crate) fn models(&self) -> &Models {
+        &self.models
+    }
+
     /// Performs a call; `None` if there is no runner for it.
     pub(crate) async fn perform(&self, call: &PreparedCall, cancel: &CancellationToken) -> Option<Answer> {
         match self.models.perform(call, cancel).await {

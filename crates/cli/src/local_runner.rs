@@ -11,8 +11,8 @@ use branchpoint_core::ir::Effect;
 use branchpoint_expr::{Kind, Object, Value};
 use branchpoint_runners::models::{Listener as Words, Piece};
 use branchpoint_runners::{
-    Answer, AnswerFuture, Call, CancellationToken, Local, PreparedCall, Runner, SecretStore, Secrets, SharedSecrets,
-    Unavailable,
+    Answer, AnswerFuture, Call, CancellationToken, Local, Models, PreparedCall, Runner, SecretStore, Secrets,
+    SharedSecrets, Unavailable,
 };
 
 use crate::configured_runners::ConfiguredRunners;
@@ -106,6 +106,11 @@ impl LocalRunner {
 
     pub(crate) fn masks(&self) -> &SharedSecrets {
         &self.masks
+    }
+
+    /// The models with their providers.
+    pub(crate) fn models(&self) -> &Models {
+        self.runners.models()
     }
 
     /// Where secrets are found.

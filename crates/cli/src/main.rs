@@ -43,6 +43,7 @@ mod runs;
 mod schema;
 mod secrets;
 mod serve;
+mod server_option;
 mod session;
 mod sessions;
 mod settings_file;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use branchpoint_client::ServerAddress;
 use branchpoint_core::RunLimits;
 use branchpoint_expr::Value;
 use branchpoint_host::CallLimits;
@@ -39,6 +40,10 @@ pub(crate) struct StoreArguments {
     /// Durability on power loss: `full` keeps every acknowledged event, `normal` may lose the latest
     #[arg(long, value_name = "HOW", value_parser = ["full", "normal"], global = true)]
     pub(crate) durability: Option<String>,
+
+    /// The server that is used instead of the file.
+    #[arg(skip)]
+    pub(crate) server: Option<ServerAddress>,
 }
 
 /// The options of every command over a store that has subcommands.

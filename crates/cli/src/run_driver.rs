@@ -71,6 +71,9 @@ impl RunDriver {
         what: &str,
         listeners: OutputListeners,
     ) -> Result<Self> {
+        if opened.is_server() {
+            return Ok(Self { backend: opened.store, interrupted: interrupt::cancellation_token()? });
+        }
         let project = opened.project;
         let here = Arc::new(LocalRunner::new(&project, arguments, listeners)?);
         let masks = here.masks().clone();

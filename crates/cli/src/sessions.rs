@@ -9,7 +9,8 @@ use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
 
 use crate::listing::Listing;
-use crate::project::{StoreArguments, StoreCommand};
+use crate::project::StoreArguments;
+use crate::server_option::ServerCommand;
 use crate::store_access::StoreAccess;
 use crate::{backend, json, terminal, time};
 
@@ -18,7 +19,7 @@ use crate::{backend, json, terminal, time};
 #[command(long_about = terminal::page(include_str!("sessions.txt")))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    on: StoreCommand,
+    on: ServerCommand,
 
     #[command(subcommand)]
     command: Command,
@@ -45,11 +46,12 @@ struct Named {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = StoreAccess::existing(&arguments.on.store)?;
+    let on = arguments.on.resolve()?;
+    let opened = StoreAccess::existing(&on.store)?;
     match &arguments.command {
-        Command::List => list(&opened, arguments.on.json),
+        Command::List => list(&opened, on.json),
         Command::Show(named) => show(&opened, named),
-        Command::Reset(named) => reset(&opened, &arguments.on.store, named),
+        Command::Reset(named) => reset(&opened, &on.store, named),
     }
 }
 
@@ -121,7 +123,11 @@ fn reset(opened: &StoreAccess, store: &StoreArguments, named: &Named) -> Result<
     if row.status != Status::WaitingPeople {
         bail!("the session `{name}` has expired; the next request opens a new one anyway");
     }
-    let mut backend = backend::drive_sessions(&opened.project, store, "sessions reset")?;
+    let mut backend = if opened.is_server() {
+        opened.store.handle()?
+    } else {
+        backend::drive_sessions(&opened.project, store, "sessions reset")?
+    };
     let session = Session { name, document, workflow: row.workflow, options: SessionOptions::default() };
     let answer = backend.request_session(&session, SessionAction::Reset.into())?;
     backend.stop(Duration::ZERO)?;

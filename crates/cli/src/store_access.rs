@@ -5,18 +5,26 @@ use branchpoint_backend::{Backend, Filter, Run};
 use branchpoint_expr::nearest;
 
 use crate::project::{Project, Reach, StoreArguments};
-use crate::{backend, time};
+use crate::{backend, server_option, time};
 
 /// The project and its store.
 pub(crate) struct StoreAccess {
     pub(crate) project: Project,
     pub(crate) store: Box<dyn Backend>,
+    /// The user whom the server knows, if it is a server and not a store.
+    server_user: Option<String>,
 }
 
 impl StoreAccess {
-    /// Opens the store of the arguments, if it exists.
+    /// Opens the store of the arguments, if it exists; or connects to their server.
     pub(crate) fn existing(arguments: &StoreArguments) -> Result<Self> {
         let project = Project::find()?;
+        if let Some(address) = &arguments.server {
+            let remote = backend::connect(address)?;
+            let server_user = Some(remote.user().to_owned());
+            return Ok(Self { project, store: remote.into(), server_user });
+        }
+        server_option::must_mean_a_store(arguments)?;
         let path = project.store_path(arguments)?;
         if !path.is_file() {
             bail!(
@@ -25,7 +33,28 @@ impl StoreAccess {
             );
         }
         let store = backend::open(&project, arguments)?;
-        Ok(Self { project, store })
+        Ok(Self { project, store, server_user: None })
+    }
+
+    /// A store that is open already.
+    pub(crate) fn of_store(project: Project, store: Box<dyn Backend>) -> Self {
+        Self { project, store, server_user: None }
+    }
+
+    /// Whether it is a server, which drives the runs itself.
+    pub(crate) fn is_server(&self) -> bool {
+        self.server_user.is_some()
+    }
+
+    /// The acting user. A server knows who acts by the token.
+    pub(crate) fn user(&self, given: Option<&str>) -> Result<String> {
+        match (&self.server_user, given) {
+            (None, given) => Ok(self.project.user(given)),
+            (Some(user), Some(given)) if user != given => bail!(
+                "the server knows you as {user}, so you cannot act as {given}\nhelp: set BRANCHPOINT_TOKEN to a token of {given}"
+            ),
+            (Some(user), _) => Ok(user.clone()),
+        }
     }
 
     /// The same, for a command that executes runs.

@@ -172,7 +172,7 @@ fn patterns(credential: &Credential) -> String {
 }
 
 fn list(access: &Access, json: bool) -> Result<()> {
-    let listed = access.list(time::now_ms())?;
+    let (listed, used_ms) = (access.list(time::now_ms())?, access.last_used_ms());
     if json {
         let rows = listed.iter().map(|credential| {
             json::object([
@@ -183,6 +183,7 @@ fn list(access: &Access, json: bool) -> Result<()> {
                 ("workflows", Value::from(patterns(credential))),
                 ("created", time::to_iso(credential.created_ms)),
                 ("expires", credential.expires_ms.map_or(Value::Null, time::to_iso)),
+                ("last_used", used_ms.get(&credential.id).copied().map_or(Value::Null, time::to_iso)),
             ])
         });
         return terminal::print_json(&Value::from(rows.collect::<Vec<_>>())).map(drop);
@@ -191,13 +192,14 @@ fn list(access: &Access, json: bool) -> Result<()> {
         terminal::message("There are no tokens. `branchpoint token create` creates one.\n");
         return Ok(());
     }
-    let rows: Vec<[String; 6]> = listed
+    let rows: Vec<[String; 7]> = listed
         .iter()
         .map(|credential| {
             let expires = credential.expires_ms.map_or("never".to_owned(), time::local);
+            let used = used_ms.get(&credential.id).copied().map_or("never".to_owned(), time::local);
             let (id, user) = (credential.id.clone(), credential.user.clone());
-            [id, kind(credential).to_owned(), user, credential.role.to_string(), patterns(credential), expires]
+            [id, kind(credential).to_owned(), user, credential.role.to_string(), patterns(credential), expires, used]
         })
         .collect();
-    terminal::print_styled(&table(["ID", "KIND", "USER", "ROLE", "WORKFLOWS", "EXPIRES"], &rows))
+    terminal::print_styled(&table(["ID", "KIND", "USER", "ROLE", "WORKFLOWS", "EXPIRES", "LAST USED"], &rows))
 }

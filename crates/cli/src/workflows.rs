@@ -7,7 +7,8 @@ use branchpoint_backend::{Backend, Filter, WorkflowSummary};
 use branchpoint_expr::Value;
 
 use crate::listing::Listing;
-use crate::project::{Project, StoreArguments, StoreCommand};
+use crate::project::{Project, StoreArguments};
+use crate::server_option::ServerCommand;
 use crate::store_access::StoreAccess;
 use crate::table::facts;
 use crate::workflow;
@@ -21,7 +22,7 @@ const SHORT: usize = 12;
 #[command(long_about = terminal::page(include_str!("workflows.txt")))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    on: StoreCommand,
+    on: ServerCommand,
 
     #[command(subcommand)]
     command: Command,
@@ -44,10 +45,11 @@ enum Command {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let on = arguments.on.resolve()?;
     match &arguments.command {
-        Command::List => list(&StoreAccess::existing(&arguments.on.store)?, arguments.on.json),
-        Command::Show { name } => show(&StoreAccess::existing(&arguments.on.store)?, name, arguments.on.json),
-        Command::Add { file } => add(&arguments.on.store, file, arguments.on.json),
+        Command::List => list(&StoreAccess::existing(&on.store)?, on.json),
+        Command::Show { name } => show(&StoreAccess::existing(&on.store)?, name, on.json),
+        Command::Add { file } => add(&on.store, file, on.json),
     }
 }
 

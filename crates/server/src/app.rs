@@ -58,6 +58,7 @@ pub(crate) struct HostFacts {
     pub(crate) webhooks: Webhooks,
     pub(crate) oidc: Option<Oidc>,
     pub(crate) has_own_secret: crate::host::OwnSecrets,
+    pub(crate) providers: Option<Box<dyn crate::ModelProviders>>,
 }
 
 impl App {
@@ -77,6 +78,7 @@ impl App {
             oidc,
             default_scripts,
             has_own_secret,
+            providers,
         } = host;
         let handles = BackendHandles::new(backend, settings.handles);
         let host = HostFacts {
@@ -90,6 +92,7 @@ impl App {
             webhooks,
             oidc,
             has_own_secret,
+            providers,
         };
         let (metrics, is_stopping) = (Metrics::default(), AtomicBool::new(false));
         let (catalogue, traces) = (Catalogue::default(), TraceCache::default());

@@ -112,7 +112,7 @@ async fn identified(app: &App, mut request: Request) -> Result<Request, Problem>
 }
 
 /// Paths of requests that store nothing, although they are sent with POST.
-const TOOLS: [&str; 6] = ["/check", "/format", "/drawing", "/edit", "/diff", "/eval"];
+const TOOLS: [&str; 7] = ["/check", "/format", "/drawing", "/edit", "/diff", "/eval", "/read"];
 
 /// Whether a request only computes. Only whole paths count: a workflow, a run or a secret may have the name of a tool.
 fn is_tool(method: &Method, path: &str) -> bool {
@@ -286,8 +286,13 @@ mod tests {
 
     #[test]
     fn only_requests_that_store_nothing_are_tools() {
-        for path in ["/api/v1/check", "/base/api/v1/diff", "/api/v1/events/c/topics", "/api/v1/runs/a/trace/b/what-if"]
-        {
+        for path in [
+            "/api/v1/check",
+            "/api/v1/read",
+            "/base/api/v1/diff",
+            "/api/v1/events/c/topics",
+            "/api/v1/runs/a/trace/b/what-if",
+        ] {
             assert!(is_tool(&Method::POST, path), "{path}");
         }
         assert!(!is_tool(&Method::PUT, "/api/v1/settings/secrets/eval"));

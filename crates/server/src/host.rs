@@ -11,7 +11,7 @@ use crate::access::{Access, AuditLog};
 use crate::oidc::{Oidc, OidcSettings};
 use crate::scripts::DefaultScripts;
 use crate::version_notes::VersionNotes;
-use crate::{Example, Permission, TextFeed, Webhooks};
+use crate::{Example, ModelProviders, Permission, TextFeed, Webhooks};
 
 /// Reports the steps of a program that have no configured runner, as warnings about the text.
 pub(crate) type RunnerCheck = Arc<dyn Fn(&Program, &str) -> Vec<Diagnostic> + Send + Sync>;
@@ -35,6 +35,7 @@ pub struct Host {
     pub(crate) oidc: Option<Oidc>,
     pub(crate) default_scripts: DefaultScripts,
     pub(crate) has_own_secret: OwnSecrets,
+    pub(crate) providers: Option<Box<dyn ModelProviders>>,
 }
 
 impl Host {
@@ -64,6 +65,7 @@ impl Host {
             oidc: None,
             default_scripts: DefaultScripts::default(),
             has_own_secret: Arc::new(|_| false),
+            providers: None,
         }
     }
 
@@ -96,6 +98,12 @@ impl Host {
     #[must_use]
     pub fn with_own_secrets(self, has_own_secret: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self { has_own_secret: Arc::new(has_own_secret), ..self }
+    }
+
+    /// The providers of models that the settings show.
+    #[must_use]
+    pub fn with_providers(self, providers: Box<dyn ModelProviders>) -> Self {
+        Self { providers: Some(providers), ..self }
     }
 
     /// Stores credentials, the log of changes and notes about versions in files beside the store at this path.

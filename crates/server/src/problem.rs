@@ -125,6 +125,11 @@ impl Problem {
         self
     }
 
+    /// Adds why a run rejected the request, as a code with fields.
+    pub(crate) fn with_rejection(self, rejection: Value) -> Self {
+        if rejection.is_null() { self } else { self.with("rejection", rejection) }
+    }
+
     /// Asks the client to try again after so many seconds.
     pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.0.retry_after_s = Some(seconds);
@@ -237,6 +242,7 @@ impl From<BackendError> for Problem {
             BackendError::Session(SessionRejection::Event(_) | SessionRejection::View(_)) => {
                 Self::new(ProblemKind::Conflict, detail)
             }
+            BackendError::Refused(_) | BackendError::Unsupported(_) => Self::new(ProblemKind::Conflict, detail),
             BackendError::Session(_) | BackendError::BadFile(_) => Self::invalid_input(detail),
             BackendError::Limit(_) => Self::new(ProblemKind::TooLarge, detail),
         }
@@ -245,8 +251,8 @@ impl From<BackendError> for Problem {
 
 impl From<Rejection> for Problem {
     fn from(rejection: Rejection) -> Self {
-        let detail = rejection.to_string();
-        match rejection {
+        let (detail, code) = (rejection.to_string(), serde_json::to_value(&rejection).unwrap_or_default());
+        let problem = match rejection {
             Rejection::NoRun => Self::not_found(detail),
             Rejection::NoPart(_) | Rejection::Unstorable(_) => Self::invalid_input(detail),
             Rejection::Rejected(rejected) => Self::new(kind_of(&rejected), detail),
@@ -255,7 +261,8 @@ impl From<Rejection> for Problem {
             | Rejection::Differs(_)
             | Rejection::NotMovable(_)
             | Rejection::UnknownCode(_) => Self::new(ProblemKind::Conflict, detail),
-        }
+        };
+        problem.with_rejection(code)
     }
 }
 

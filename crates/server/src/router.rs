@@ -66,6 +66,16 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn words_in_the_place_of_the_id_of_a_run_are_reserved() {
+        let (_, document) = documented("0.0.0", "");
+        let words =
+            document.paths.paths.keys().filter_map(|path| path.strip_prefix("/api/v1/runs/")?.split('/').next());
+        let words: Vec<&str> = words.filter(|word| !word.starts_with('{')).collect();
+        assert!(words.contains(&"bulk"), "{words:?}");
+        assert!(words.iter().all(|word| branchpoint_backend::RESERVED_RUN_IDS.contains(word)), "{words:?}");
+    }
+
     #[tokio::test]
     async fn the_root_below_a_base_path_is_found_with_and_without_a_slash() {
         let inner = Router::new().route("/api", get(|| async { "api" })).fallback(|| async { "page" });

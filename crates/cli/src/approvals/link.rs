@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use branchpoint_backend::OpenApproval;
+use branchpoint_backend::{BackendError, OpenApproval};
 use branchpoint_core::ApprovalKey;
 use branchpoint_expr::Value;
 use branchpoint_server::{Access, ApprovalLink, MAX_LINK_MS, log_command};
@@ -32,6 +32,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(opened: &StoreAccess, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+    if opened.is_server() {
+        bail!(BackendError::Unsupported("a signed link"));
+    }
     let Arguments { approval, user, url, expires } = arguments;
     let (open, now_ms) = (find::by_name(opened, approval)?, time::now_ms());
     if *expires > MAX_LINK_MS {

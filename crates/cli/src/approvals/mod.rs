@@ -12,8 +12,9 @@ use anyhow::{Result, bail};
 use branchpoint_backend::OpenApproval;
 use branchpoint_expr::Value;
 
-use crate::project::{Reach, StoreCommand};
+use crate::project::Reach;
 use crate::run_driver::Live;
+use crate::server_option::ServerCommand;
 use crate::store_access::StoreAccess;
 use crate::table::{facts, table};
 use crate::{json, terminal, time};
@@ -31,7 +32,7 @@ use vote::{Remarks, Response};
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    on: StoreCommand,
+    on: ServerCommand,
 
     /// Acting user [default: `BRANCHPOINT_USER`, branchpoint.toml, or your login name]
     #[arg(long = "as", value_name = "USER", global = true)]
@@ -115,14 +116,15 @@ struct Answer {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let opened = StoreAccess::existing(&arguments.on.store)?.reaching(arguments.reach);
-    let user = opened.project.user(arguments.user.as_deref());
+    let on = arguments.on.resolve()?;
+    let opened = StoreAccess::existing(&on.store)?.reaching(arguments.reach);
+    let user = opened.user(arguments.user.as_deref())?;
     let answer = |approval: &str, response: Response<'_>, opened: StoreAccess| {
-        vote::run(opened, &arguments.on.store, approval, response, (&user, arguments.live), arguments.on.json)
+        vote::run(opened, &on.store, approval, response, (&user, arguments.live), on.json)
     };
     match &arguments.command {
-        Command::List { mine } => list(&opened, mine.then_some(&*user), arguments.on.json),
-        Command::Show { approval } => show(&opened, approval, arguments.on.json),
+        Command::List { mine } => list(&opened, mine.then_some(&*user), on.json),
+        Command::Show { approval } => show(&opened, approval, on.json),
         Command::Approve(Answer { approval, comment, form }) => {
             answer(approval, Response::Decision(true, Remarks { comment: comment.as_deref(), form }), opened)
         }
@@ -136,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
             let until_ms = until.as_deref().map(delegation_end).transpose()?;
             answer(approval, Response::Delegate(to.as_deref().zip(until_ms)), opened)
         }
-        Command::Link(link) => link::run(&opened, &arguments.on.store, link, arguments.on.json),
+        Command::Link(link) => link::run(&opened, &on.store, link, on.json),
         Command::Cancel { approval, reason } => answer(approval, Response::Cancel(reason.as_deref()), opened),
     }
 }

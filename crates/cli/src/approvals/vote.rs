@@ -45,7 +45,8 @@ pub(super) fn run(
     json: bool,
 ) -> Result<ExitCode> {
     let open = find::by_name(&opened, approval)?;
-    if matches!(response, Response::Cancel(_)) {
+    // A server checks it itself.
+    if matches!(response, Response::Cancel(_)) && !opened.is_server() {
         may_cancel(&opened.project, user)?;
     }
     let event = event(&open, response, user)?;

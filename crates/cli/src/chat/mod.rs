@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let run = session.open(&project)?;
     let words = LiveReply::new(!arguments.json);
     let listeners = OutputListeners { words: words.listener(), ..OutputListeners::of(terminal::message) };
-    let opened = StoreAccess { store, project: project.clone() };
+    let opened = StoreAccess::of_store(project.clone(), store);
     let drive = RunDriver::with(opened, &arguments.store, "chat", listeners)?;
     let (script, json) = (answers.script_value().cloned(), arguments.json);
     Turns { session: &session, project: &project, drive, run, words, script, json, failed: false }.run()

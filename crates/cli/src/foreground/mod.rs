@@ -45,7 +45,7 @@ pub(crate) struct Foreground {
     /// Dropped before the backend, which waits for calls: a call may wait until its output is received.
     incoming: Receiver<Incoming>,
     backend: Box<dyn Backend>,
-    here: Arc<LocalRunner>,
+    masks: SharedSecrets,
     view: View,
     prompt: Prompt,
 }
@@ -91,14 +91,29 @@ impl Foreground {
         };
         let here = Arc::new(LocalRunner::new(project, store, listeners)?.for_user(project, &user, reads_lines));
         let backend = backend::drive(project, store, "run", &here, Driving::here(&here, project))?;
+        Self::over(backend, here.masks().clone(), (user, quiet, reads_lines), (sender, incoming))
+    }
+
+    /// Follows runs that a server drives.
+    pub(crate) fn of_server(backend: Box<dyn Backend>, user: String, quiet: bool, stdin: bool) -> Result<Self> {
+        let reads_lines = is_attended() || stdin && is_fed();
+        Self::over(backend, SharedSecrets::default(), (user, quiet, reads_lines), channel())
+    }
+
+    fn over(
+        backend: Box<dyn Backend>,
+        masks: SharedSecrets,
+        (user, quiet, reads_lines): (String, bool, bool),
+        (sender, incoming): (Sender<Incoming>, Receiver<Incoming>),
+    ) -> Result<Self> {
         let events = sender.clone();
         // The receiver may be gone.
         backend.subscribe(Box::new(move |event| drop(Incoming::of(event).map(|incoming| events.send(incoming)))))?;
         let interrupted = sender.clone();
         interrupt::on_first(move || interrupted.send(Incoming::Interrupt).is_ok())?;
-        let view = View::new(quiet, here.masks().clone());
+        let view = View::new(quiet, masks.clone());
         let prompt = Prompt::new(user, sender, reads_lines);
-        Ok(Self { incoming, backend, here, view, prompt })
+        Ok(Self { incoming, backend, masks, view, prompt })
     }
 
     pub(crate) fn store(&self) -> &dyn Backend {
@@ -107,7 +122,7 @@ impl Foreground {
 
     /// The secrets that are masked in all output.
     pub(crate) fn masks(&self) -> &SharedSecrets {
-        self.here.masks()
+        &self.masks
     }
 
     /// Prints a message above the running steps.
@@ -117,7 +132,7 @@ impl Foreground {
 
     /// Resumes an existing run and follows it. If another process drives it, waits for its end.
     pub(crate) fn resume_run(&mut self, run: RunNo) -> Result<Outcome> {
-        self.here.masks().add(self.backend.secrets(run)?.values().to_vec());
+        self.masks.add(self.backend.secrets(run)?.values().to_vec());
         let mut notes = Vec::new();
         let view = self.backend.replay_part(run, None, PAST_OPS, &mut |note| notes.push(note))?.view;
         if view.row.status.is_final() {

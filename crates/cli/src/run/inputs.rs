@@ -63,6 +63,17 @@ impl Input {
 
 /// The input and the facts of the start of a run. `account` has the possible approvers.
 pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -> Result<(Value, Object)> {
+    start_with(dialect, given(dialect, typed)?, account)
+}
+
+/// The same, with inputs that were read before.
+pub(crate) fn start_with(dialect: Option<Dialect>, inputs: Object, account: Value) -> Result<(Value, Object)> {
+    let StartValues { input, facts } = start_values(dialect, inputs, account).map_err(|unknown| anyhow!(unknown))?;
+    Ok((input, facts))
+}
+
+/// The inputs by name.
+pub(crate) fn given(dialect: Option<Dialect>, typed: &[Input]) -> Result<Object> {
     let steps = dialect == Some(Dialect::Steps);
     let mut inputs = Object::default();
     let mut put = |key: Arc<str>, value: Value| match inputs.insert(Arc::clone(&key), value) {
@@ -84,8 +95,7 @@ pub(crate) fn start(dialect: Option<Dialect>, typed: &[Input], account: Value) -
             _ => bail!("the inputs in {} are not a JSON object", input.0.trim_start_matches('@')),
         }
     }
-    let StartValues { input, facts } = start_values(dialect, inputs, account).map_err(|unknown| anyhow!(unknown))?;
-    Ok((input, facts))
+    Ok(inputs)
 }
 
 /// Whether a key is an input of a workflow of steps, or a path in one, such as `metadata.customer`.

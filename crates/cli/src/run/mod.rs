@@ -5,6 +5,7 @@ mod attach;
 mod declared_inputs;
 mod dry_run;
 mod inputs;
+mod on_server;
 mod recording_file;
 mod repeated_start;
 mod report;
@@ -19,7 +20,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use branchpoint_backend::{Accepted, Backend, BackendError, Document, Priority, Start, Tags, WorkflowNo};
+use branchpoint_backend::{
+    Accepted, Backend, BackendError, Document, Priority, RESERVED_RUN_IDS, Start, Tags, WorkflowNo,
+};
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{document_name, input_with_id, requested_by};
 use branchpoint_expr::{Dialect, Object, Value};
@@ -36,6 +39,7 @@ use self::repeated_start::RequestedStart;
 use self::script_skeleton::Skeleton;
 use crate::foreground::{Foreground, Outcome};
 use crate::project::{Project, Reach, StoreArguments};
+use crate::server_option::ServerOption;
 use crate::source::is_stdin;
 use crate::workflow::Workflow;
 use crate::{backend, exit, local_runner, outcome, terminal, workflow};
@@ -107,11 +111,15 @@ pub(crate) struct Arguments {
     record: Option<PathBuf>,
 
     #[command(flatten)]
+    server: ServerOption,
+
+    #[command(flatten)]
     store: StoreArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     arguments.check()?;
+    let server = arguments.server.address(&arguments.store)?;
     let project = Project::find()?.reaching(arguments.reach);
     let user = project.user(arguments.user.as_deref());
     let mut answers = Answers::read(arguments.script.as_deref(), arguments.dry_run)?;
@@ -137,6 +145,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (input, mut facts) = inputs::attaching(&attachments, input, facts);
     if let Some(folder) = arguments.workflow.folder() {
         facts.insert("document_dir".into(), Value::from(folder.display().to_string()));
+    }
+    if let Some(address) = server.filter(|_| !arguments.dry_run) {
+        return on_server::run(arguments, &address, &workflow, &answers, (input, &attachments), &facts);
     }
     if !arguments.quiet && !answers.is_recorded() && inputs::lacks_input(&arguments.inputs) {
         start_checks::show(&workflow, branchpoint_dialects::missing_input(&workflow.source.text).as_slice());
@@ -337,10 +348,13 @@ fn name_of(workflow: &Workflow) -> String {
 }
 
 /// Validates an id. It has no character of the ids of child runs.
-fn id(text: &str) -> Result<String, String> {
+pub(crate) fn id(text: &str) -> Result<String, String> {
     let sane = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
     if text.is_empty() || text.len() > 128 || !text.chars().all(sane) {
         return Err("an id has at most 128 letters, digits, `-`, `_` and `:`".into());
+    }
+    if RESERVED_RUN_IDS.contains(&text) {
+        return Err(format!("the id `{text}` is reserved for a path of the HTTP API; choose another"));
     }
     Ok(text.to_owned())
 }

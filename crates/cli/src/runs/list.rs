@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = LIMIT, value_parser = numbers::positive)]
     limit: u32,
 
-    /// All runs, including called runs
+    /// All runs, including called runs and sessions
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 }
@@ -55,6 +55,7 @@ pub(super) fn run(opened: &StoreAccess, arguments: &Arguments, json: bool) -> Re
         search: arguments.search.clone(),
         since_ms: arguments.since.map(|since_ms| time::now_ms() - since_ms),
         children: arguments.all,
+        sessions: arguments.all,
         before: None,
         // One more than the limit shows whether there are more.
         limit: (!arguments.all).then(|| arguments.limit.saturating_add(1)),

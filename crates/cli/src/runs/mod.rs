@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use branchpoint_core::ir::Status;
 
-use crate::project::StoreCommand;
+use crate::server_option::ServerCommand;
 use crate::store_access::StoreAccess;
 use crate::terminal;
 pub(crate) use show::{pending, start as start_of};
@@ -34,7 +34,7 @@ pub(crate) use watch::Follower;
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    on: StoreCommand,
+    on: ServerCommand,
 
     #[command(subcommand)]
     command: Command,
@@ -85,7 +85,8 @@ struct Named {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let (store, json) = (&arguments.on.store, arguments.on.json);
+    let on = arguments.on.resolve()?;
+    let (store, json) = (&on.store, on.json);
     if let Command::Import { file } = &arguments.command {
         return transfer::import(store, file, json);
     }

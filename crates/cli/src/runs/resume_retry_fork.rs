@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use branchpoint_backend::{Backend, CallSource, Rejection, Run, RunNo, RunView};
+use branchpoint_backend::{Backend, CallSource, RESERVED_RUN_IDS, Rejection, Run, RunNo, RunView};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Fold, NoteKind, State};
 use branchpoint_expr::Value;
@@ -331,6 +331,9 @@ fn continue_from(
     let id = new.id.map_or_else(|| new_id(time::now_ms()), |id| Ok(id.to_owned()))?;
     if id.trim().is_empty() {
         bail!("--id must not be empty");
+    }
+    if RESERVED_RUN_IDS.contains(&id.as_str()) {
+        bail!("the id `{id}` is reserved for a path of the HTTP API; choose another");
     }
     let workflow = match new.with.map(|file| changed_workflow::save_file(&opened, file, Some(from.run))).transpose()? {
         Some(Err(rejected)) => return Ok(rejected),

@@ -17,7 +17,7 @@ use crate::{backend, exit, json, terminal, time};
 pub(super) fn export(opened: &StoreAccess, names: &[String]) -> Result<ExitCode> {
     let runs = if names.is_empty() {
         // The oldest first, as they were started.
-        opened.store.runs(&Filter::default())?.into_iter().rev().collect()
+        opened.store.runs(&Filter { sessions: true, ..Filter::default() })?.into_iter().rev().collect()
     } else {
         names.iter().map(|name| opened.run(name)).collect::<Result<Vec<_>>>()?
     };

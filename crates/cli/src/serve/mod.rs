@@ -109,7 +109,8 @@ impl Place {
         match self {
             Self::Store(arguments) => arguments.clone(),
             Self::Temporary(folder) => {
-                StoreArguments { store: Some(folder.path().join("store.db")), durability: Some("normal".into()) }
+                let (store, durability) = (Some(folder.path().join("store.db")), Some("normal".into()));
+                StoreArguments { store, durability, server: None }
             }
         }
     }
@@ -140,7 +141,7 @@ pub(crate) fn serve(project: &Project, place: &Place, listen: &Listen, folder: O
         let client = operator_client().map_err(Exit::system)?;
         host = host.with_oidc(oidc.settings(&project.secret_store(&store)?)?, client);
     }
-    host = host.with_own_secrets(project.has_own_secret()?);
+    host = host.with_own_secrets(project.has_own_secret()?).with_providers(Box::new(runner.models().clone()));
     if let Some(check) = RunnerCheck::find()? {
         host = host.with_runner_check(Arc::new(move |program, text| check.findings(program, text)));
     }

@@ -36,6 +36,11 @@ impl Server {
     pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Self {
         let mut command = command(arguments);
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Self::of(command)
+    }
+
+    /// A server of a command whose stderr is piped.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut process = Process(command.spawn().expect("the program starts"));
         let mut stderr = BufReader::new(process.0.stderr.take().expect("stderr is piped"));
         let mut seen = String::new();

@@ -167,7 +167,7 @@ fn changes_are_logged_with_their_user_and_without_secrets() {
     let run = json!({"workflow": "hello", "inputs": {"input": "x", "metadata": {"api_key": "canary-5ecret"}}});
     assert_eq!(guarded.with(&admin, "POST", "/runs?wait=30s", &run).status, 200);
     let entries = guarded.with(&admin, "GET", "/settings/audit", &Value::Null).expect(200);
-    let entries = entries.as_array().unwrap();
+    let entries = entries["items"].as_array().unwrap();
     assert_eq!(entries[2]["path"], "/api/v1/workflows", "{entries:#?}");
     assert_eq!((&entries[2]["user"], &entries[2]["status"]), (&json!("root"), &json!(201)));
     assert_eq!((&entries[1]["user"], &entries[1]["status"]), (&Value::Null, &json!(401)));
@@ -175,7 +175,7 @@ fn changes_are_logged_with_their_user_and_without_secrets() {
     let body = json!({"text": HELLO});
     assert_eq!(guarded.with(&admin, "PUT", "/workflows/check", &body).status, 201);
     let entries = guarded.with(&admin, "GET", "/settings/audit", &Value::Null).expect(200);
-    assert_eq!(entries[0]["path"], "/api/v1/workflows/check", "{entries:#?}");
+    assert_eq!(entries["items"][0]["path"], "/api/v1/workflows/check", "{entries:#?}");
     let files = ["store.db.audit.jsonl", "store.db.access.json"];
     for file in files {
         let text = std::fs::read_to_string(Path::new(guarded.folder.path()).join(file)).unwrap();

@@ -212,7 +212,7 @@ fn votes_by_link_are_logged_without_the_link() {
     assert_eq!(asking.vote("forged.link", None, &approve()).problem(404), "link_invalid");
     let log = asking.admin("GET", "/settings/audit", &Value::Null);
     let entries = log.json();
-    let find = |path: &str| entries.as_array().unwrap().iter().find(|entry| entry["path"] == path).cloned();
+    let find = |path: &str| entries["items"].as_array().unwrap().iter().find(|entry| entry["path"] == path).cloned();
     let vote = find(&path).expect("the vote is logged");
     assert_eq!((&vote["user"], &vote["credential"], &vote["status"]), (&json!("ada"), &json!("link"), &json!(200)));
     assert_eq!(find("/api/v1/links/***/vote").expect("the attempt is logged")["user"], Value::Null);

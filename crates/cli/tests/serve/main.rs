@@ -12,12 +12,14 @@ mod killed;
 mod links;
 mod mails;
 mod oidc;
+mod over_http;
 #[path = "../../../runners/tests/tools/package.rs"]
 mod package;
 mod page;
 mod runs;
 mod secrets;
 mod sessions;
+mod settings;
 mod smtp;
 mod webhooks;
 mod workflows;

@@ -272,3 +272,19 @@ fn signals_do_not_answer_approvals() {
     assert_eq!(server.post("/runs/s1/signals", &vote).problem(422), "invalid_input");
     assert_eq!(server.post("/runs/s1/signals", &json!({"name": "nope"})).problem(409), "conflict");
 }
+
+#[test]
+fn a_run_cannot_have_the_id_of_a_path() {
+    let server = Server::demo();
+    let start =
+        |id: &str| server.post("/runs", &json!({"workflow": "approved-email", "id": id, "inputs": {"input": "x"}}));
+    let rejected = start("bulk");
+    assert_eq!(rejected.problem(422), "invalid_input");
+    assert!(rejected.text.contains("`bulk` is reserved"), "{}", rejected.text);
+    assert_eq!(start("bulk-1").status, 202);
+    let fork = server.post("/runs/bulk-1/fork", &json!({"events": 1, "id": "bulk"}));
+    assert_eq!(fork.problem(422), "invalid_input");
+    let local = crate::client::command(&["run", "-", "--id", "bulk"]).output().expect("the program runs");
+    assert!(!local.status.success());
+    assert!(String::from_utf8_lossy(&local.stderr).contains("`bulk` is reserved"), "{local:?}");
+}

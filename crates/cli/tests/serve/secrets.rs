@@ -131,7 +131,7 @@ fn only_admins_of_everything_set_secrets() {
     let admin = guarded.token(&["create", "--user", "root", "--role", "admin"]);
     assert_eq!(guarded.with(&admin, "PUT", "/settings/secrets/TOKEN", &body).expect(200)["set_by"], "root");
     let log = guarded.with(&admin, "GET", "/settings/audit", &Value::Null);
-    assert_eq!(log.json()[0]["path"], "/api/v1/settings/secrets/TOKEN");
+    assert_eq!(log.json()["items"][0]["path"], "/api/v1/settings/secrets/TOKEN");
     assert!(!log.text.contains(CANARY));
 }
 

@@ -145,3 +145,28 @@ fn a_condition_with_errors_has_findings_and_no_results() {
     let body = json!({"spelling": "expression", "dialect": "machine", "condition": "true", "cases": [5]});
     assert_eq!(server.post("/eval", &body).problem(422), "invalid_input");
 }
+
+/// Sessions wait for their user most of the time. They are stored as runs, and are none for people.
+#[test]
+fn sessions_are_neither_listed_nor_counted_as_runs() {
+    let server = Server::demo();
+    let path = "/agents/research-then-plan/sessions/s1";
+    server.post(&format!("{path}/messages"), &json!({"text": "research caching"})).expect(200);
+    let overview = server.get("/overview").expect(200);
+    assert_eq!(overview["counts"]["waiting_people"], 0, "{overview:#}");
+    let hours = overview["hours"].as_array().unwrap();
+    assert!(hours.iter().all(|hour| hour["started"] == 0), "{overview:#}");
+    assert_eq!(server.get("/runs").expect(200)["items"], json!([]));
+    assert_eq!(server.get("/runs?status=waiting_people&workflow=research-then-plan").expect(200)["items"], json!([]));
+    let listed = server.get("/workflows").expect(200);
+    let of_session = listed["items"].as_array().unwrap().iter().find(|item| item["name"] == "research-then-plan");
+    assert_eq!(of_session.expect("it is listed")["waiting"], 0);
+    assert!(!server.get("//metrics").text.contains("status=\"waiting_people\"} 1"));
+    let all = server.get("/runs?sessions=true").expect(200);
+    let id = all["items"][0]["id"].as_str().expect("the session is listed").to_owned();
+    assert_eq!(server.get(&format!("/runs/{id}")).expect(200)["workflow"], "research-then-plan");
+    // Another workflow with an id that looks like that of a session is a run.
+    let run = json!({"workflow": "approved-email", "id": "session-1", "inputs": {"input": "x"}});
+    server.post("/runs?wait=30s", &run).expect(200);
+    assert_eq!(server.get("/runs").expect(200)["items"][0]["id"], "session-1");
+}

@@ -84,7 +84,7 @@ mod tests {
     use crate::store::Filter;
 
     fn count_matches(store: &Store, words: &str) -> usize {
-        let filter = Filter { search: Some(words.to_owned()), ..Filter::default() };
+        let filter = Filter { search: Some(words.to_owned()), sessions: true, ..Filter::default() };
         store.runs(&filter).expect("it is searched").len()
     }
 

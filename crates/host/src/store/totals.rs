@@ -9,18 +9,19 @@ use super::{HourCount, Store, StoreError};
 const HOUR_MS: i64 = 3_600_000;
 
 impl Store {
-    /// The number of runs of each status, child runs included.
+    /// The number of runs of each status, child runs included. Workflows of sessions are not counted.
     ///
     /// ```
     #[doc = include_str!("../../docs/run.txt")]
     /// assert_eq!(store.counts().unwrap(), [("completed".to_owned(), 1)]);
     /// ```
     pub fn counts(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        let sql = "SELECT status, sum(runs) FROM run_totals GROUP BY status HAVING sum(runs) > 0";
+        let sql = "SELECT status, sum(runs) FROM run_totals WHERE name NOT IN (SELECT document FROM sessions)
+            GROUP BY status HAVING sum(runs) > 0";
         self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// The number of runs of each status without child runs, of one workflow or of all.
+    /// The number of runs of each status without child runs, of one workflow or of all. Workflows of sessions are not counted.
     ///
     /// ```
     #[doc = include_str!("../../docs/run.txt")]
@@ -29,12 +30,12 @@ impl Store {
     /// ```
     pub fn totals(&self, workflow: Option<&str>) -> Result<Vec<(Status, u64)>, StoreError> {
         let sql = "SELECT coalesce(sum(runs), 0) FROM run_totals
-            WHERE is_child = 0 AND status = ?1 AND (?2 IS NULL OR name = ?2)";
+            WHERE is_child = 0 AND status = ?1 AND (?2 IS NULL OR name = ?2) AND name NOT IN (SELECT document FROM sessions)";
         let total = |status: Status| Ok((status, self.value(sql, params![status.as_str(), workflow])?));
         Status::ALL.into_iter().map(total).collect()
     }
 
-    /// What happened in each hour since a time, oldest first. The first hour is counted whole.
+    /// What happened in each hour since a time, oldest first. The first hour is counted whole. Workflows of sessions are not counted.
     ///
     /// ```
     #[doc = include_str!("../../docs/run.txt")]
@@ -43,7 +44,7 @@ impl Store {
     pub fn hourly(&self, since_ms: i64, workflow: Option<&str>) -> Result<Vec<HourCount>, StoreError> {
         let sql =
             "SELECT hour_ms, sum(started), sum(completed), sum(failed), sum(cancelled), sum(decisions) FROM run_hours
-            WHERE hour_ms >= ?1 AND (?2 IS NULL OR name = ?2) GROUP BY hour_ms ORDER BY hour_ms";
+            WHERE hour_ms >= ?1 AND (?2 IS NULL OR name = ?2) AND name NOT IN (SELECT document FROM sessions) GROUP BY hour_ms ORDER BY hour_ms";
         self.rows(sql, params![hour_of(since_ms), workflow], |row| {
             Ok(HourCount {
                 hour_ms: row.get(0)?,

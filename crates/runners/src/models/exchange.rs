@@ -40,9 +40,13 @@ pub(super) async fn exchange(
 
 /// The names of the provider's models; empty if it does not list them.
 pub(super) async fn model_names(client: &Client, call: &ModelCall) -> Vec<String> {
-    let request = client.get(call.target.address("models"));
-    let Ok(response) = send(request, &call.target, call.max_bytes).await else { return Vec::new() };
-    let Ok(body) = response.whole(Vec::new()).await else { return Vec::new() };
+    listed_models(client, &call.target, call.max_bytes).await.unwrap_or_default()
+}
+
+/// Requests the names of a provider's models.
+pub(super) async fn listed_models(client: &Client, target: &Target, max_bytes: u64) -> Result<Vec<String>, Fault> {
+    let response = send(client.get(target.address("models")), target, max_bytes).await?;
+    let body = response.whole(Vec::new()).await?;
     let body: Value =
         if has_too_many_values(&body) { Value::Null } else { serde_json::from_slice(&body).unwrap_or_default() };
     let models = body["data"].as_array().or(body["models"].as_array()).into_iter().flatten();
@@ -50,7 +54,7 @@ pub(super) async fn model_names(client: &Client, call: &ModelCall) -> Vec<String
         let name = model["id"].as_str().or(model["name"].as_str())?;
         Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
     };
-    models.filter_map(name).collect()
+    Ok(models.filter_map(name).collect())
 }
 
 /// The idempotency key of a request. The body is part of it, so that different requests never share a key.

@@ -18,6 +18,7 @@ mod reply_format;
 mod retry;
 mod settings;
 mod sse;
+mod summary;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ use serde_json::{Value as Json, json};
 
 pub use delivery::FileKind;
 pub use settings::{Price, Provider, Settings};
+pub use summary::{KeyStatus, ProviderCheck, ProviderSummary};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 pub use tools::{ToolCatalogue, ToolDescription, ToolDescriptions};

@@ -12,23 +12,23 @@ use super::formats::{self, Format};
 use crate::shorten::shortened;
 
 /// A built-in provider, which needs no settings. Its name selects its wire format.
-struct BuiltinProvider {
-    name: &'static str,
-    url: &'static str,
+pub(super) struct BuiltinProvider {
+    pub(super) name: &'static str,
+    pub(super) url: &'static str,
     /// Prefixes of the names of its models.
     starts: &'static [&'static str],
     /// The default model if only the key of this provider is set; empty if there is none.
-    model: &'static str,
+    pub(super) model: &'static str,
 }
 
 impl BuiltinProvider {
     /// The environment variable of its key; `None` if it needs no key.
-    fn key_env(&self) -> Option<String> {
+    pub(super) fn key_env(&self) -> Option<String> {
         (self.name != "ollama").then(|| format!("{}_API_KEY", self.name.to_uppercase()))
     }
 
     /// The environment variable that overrides its address.
-    fn url_env(&self) -> String {
+    pub(super) fn url_env(&self) -> String {
         let end = if self.name == "ollama" { "HOST" } else { "BASE_URL" };
         format!("{}_{end}", self.name.to_uppercase())
     }
@@ -44,7 +44,7 @@ const fn builtin(
 }
 
 /// The most common providers. Settings describe any other.
-const BUILTIN_PROVIDERS: [BuiltinProvider; 9] = [
+pub(super) const BUILTIN_PROVIDERS: [BuiltinProvider; 9] = [
     builtin("openai", "https://api.openai.com/v1/", &["gpt-", "o1", "o3", "o4", "chatgpt-"], "gpt-5-mini"),
     builtin("anthropic", "https://api.anthropic.com/v1/", &["claude"], "claude-haiku-4-5"),
     builtin("gemini", "https://generativelanguage.googleapis.com/v1beta/", &["gemini"], "gemini-2.5-flash"),
@@ -110,6 +110,12 @@ pub(super) struct Unavailable(pub(super) String);
 impl Models {
     /// Finds the target of a request.
     pub(super) fn target(&self, request: &ModelRequest) -> Result<Target, Unavailable> {
+        let (provider, model) = self.provider_and_model(request)?;
+        self.target_of(&provider, &model, request)
+    }
+
+    /// The names of the provider and of the model of a request.
+    pub(super) fn provider_and_model(&self, request: &ModelRequest) -> Result<(String, String), Unavailable> {
         let provider = request.provider.as_deref().map(|provider| self.api_of(request, provider));
         let provider = non_default(provider.as_deref());
         let model = match (non_default(request.model.as_deref()), non_default(request.model_variant.as_deref())) {
@@ -126,7 +132,7 @@ impl Models {
                 (Some(provider.to_owned()), model.or(own).or_else(|| self.default_of(provider)))
             }
             (None, Some(model)) => split(&model, self),
-            (None, None) => match self.settings.default.clone().or_else(|| (self.environment)(DEFAULT_MODEL)) {
+            (None, None) => match self.default_model() {
                 Some(default) => split(&default, self),
                 None => self.first_with_a_key().unwrap_or_default(),
             },
@@ -137,7 +143,17 @@ impl Models {
         };
         let provider = provider.or_else(|| provider_by_prefix(&model)).or_else(|| self.settings.provider.clone());
         let provider = provider.or_else(|| self.settings.default.as_deref().and_then(|default| split(default, self).0));
-        self.target_of(&provider.unwrap_or_else(|| "openai".to_owned()), &model, request)
+        Ok((provider.unwrap_or_else(|| "openai".to_owned()), model))
+    }
+
+    /// The default model of the settings or of the environment.
+    pub(super) fn default_model(&self) -> Option<String> {
+        self.settings.default.clone().or_else(|| (self.environment)(DEFAULT_MODEL))
+    }
+
+    /// The value of an environment variable that is not blank.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        (self.environment)(name).filter(|value| !value.trim().is_empty())
     }
 
     /// The API provider behind a provider that is a program.
@@ -158,25 +174,24 @@ impl Models {
 
     /// The first built-in provider with a key in the environment, and its default model.
     fn first_with_a_key(&self) -> Option<(Option<String>, Option<String>)> {
-        let is_set = |name: String| (self.environment)(&name).is_some_and(|key| !key.trim().is_empty());
+        let is_set = |name: String| self.variable(&name).is_some();
         let mut with_models = BUILTIN_PROVIDERS.iter().filter(|known| !known.model.is_empty());
         let known = with_models.find(|known| known.key_env().is_some_and(is_set))?;
         Some((Some(known.name.to_owned()), Some(known.model.to_owned())))
     }
 
     /// The default model, if it belongs to that provider.
-    fn default_of(&self, provider: &str) -> Option<String> {
+    pub(super) fn default_of(&self, provider: &str) -> Option<String> {
         let (of, model) = split(self.settings.default.as_deref()?, self);
         let of = of.or_else(|| model.as_deref().and_then(provider_by_prefix));
         model.filter(|_| of.as_deref() == Some(provider))
     }
 
-    fn target_of(&self, provider: &str, model: &str, request: &ModelRequest) -> Result<Target, Unavailable> {
+    pub(super) fn target_of(&self, provider: &str, model: &str, request: &ModelRequest) -> Result<Target, Unavailable> {
         let set = self.settings.providers.get(provider);
         let known = BUILTIN_PROVIDERS.iter().find(|known| known.name == provider);
         let own_url = set.and_then(|set| set.base_url.clone());
-        let from_env =
-            known.and_then(|known| (self.environment)(&known.url_env())).filter(|url| !url.trim().is_empty());
+        let from_env = known.and_then(|known| self.variable(&known.url_env()));
         let configured_url = own_url.or(from_env);
         let protocol = set.and_then(|set| set.protocol.as_deref());
         let name = protocol.or(known.map(|known| known.name)).unwrap_or("openai");
@@ -265,7 +280,7 @@ fn non_default(text: Option<&str>) -> Option<&str> {
 }
 
 /// Splits `provider/model` or `provider::model` if the first part is a provider. Names of models may also contain slashes.
-fn split(name: &str, models: &Models) -> (Option<String>, Option<String>) {
+pub(super) fn split(name: &str, models: &Models) -> (Option<String>, Option<String>) {
     let parts = name.split_once("::").or_else(|| name.split_once('/'));
     let is_provider = |part: &str| {
         models.settings.providers.contains_key(part) || BUILTIN_PROVIDERS.iter().any(|known| known.name == part)

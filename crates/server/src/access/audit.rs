@@ -1,7 +1,7 @@
 //! The log of who did what.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -57,8 +57,11 @@ pub(crate) struct AuditLog {
     file: Mutex<Option<File>>,
 }
 
-/// How much of the end of the file is read.
-const TAIL_BYTES: u64 = 1024 * 1024;
+/// How much of the file is read at once.
+const BLOCK_BYTES: u64 = 256 * 1024;
+
+/// How much of the file is read for one page.
+const SCAN_BYTES: u64 = 8 * 1024 * 1024;
 
 impl AuditLog {
     pub(crate) fn of_store(store: &Path) -> Self {
@@ -79,17 +82,135 @@ impl AuditLog {
         file.as_mut().map_or(Ok(()), |file| file.write_all(&line))
     }
 
-    /// The latest entries, newest first. Blocks.
-    pub(crate) fn latest(&self, limit: usize) -> io::Result<Vec<AuditEntry>> {
+    /// A page of the entries, newest first. Blocks.
+    pub(crate) fn page(&self, filter: &AuditFilter, limit: usize) -> io::Result<AuditPage> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(AuditPage::default()),
             Err(error) => return Err(error),
         };
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
-        let lines: Vec<Vec<u8>> = BufReader::new(file).split(b'\n').collect::<io::Result<_>>()?;
-        // The first line may be cut.
-        Ok(lines.iter().rev().filter_map(|line| serde_json::from_slice(line).ok()).take(limit).collect())
+        let mut end = filter.before.map_or(length, |before| before.min(length));
+        let oldest = end.saturating_sub(SCAN_BYTES);
+        let mut entries = Vec::new();
+        while end > oldest {
+            let start = end.saturating_sub(BLOCK_BYTES);
+            let (block, first) = lines_between(&mut file, start, end)?;
+            for line in block.iter().rev() {
+                end = line.at;
+                let entry = serde_json::from_slice(&line.bytes).ok().filter(|entry| filter.matches(entry));
+                entries.extend(entry);
+                if entries.len() == limit {
+                    return Ok(AuditPage { entries, next: (end > 0).then_some(end) });
+                }
+            }
+            // A line that does not fit into a block is skipped.
+            end = first.unwrap_or(start);
+        }
+        Ok(AuditPage { entries, next: (end > 0).then_some(end) })
+    }
+}
+
+/// Which entries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AuditFilter {
+    /// Entries before this position of the file.
+    pub(crate) before: Option<u64>,
+    /// Entries of this user.
+    pub(crate) user: Option<String>,
+    /// Entries that contain this text in lower case.
+    pub(crate) text: Option<String>,
+}
+
+impl AuditFilter {
+    fn matches(&self, entry: &AuditEntry) -> bool {
+        let by_user = self.user.as_ref().is_none_or(|user| entry.user.as_ref() == Some(user));
+        let contains = |text: &String| {
+            let AuditEntry { user, credential, method, path, status, .. } = entry;
+            let (user, credential) = (user.as_deref().unwrap_or_default(), credential.as_deref().unwrap_or_default());
+            format!("{user} {credential} {method} {path} {status}").to_lowercase().contains(text)
+        };
+        by_user && self.text.as_ref().is_none_or(contains)
+    }
+}
+
+/// A page of entries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AuditPage {
+    pub(crate) entries: Vec<AuditEntry>,
+    /// Where the next page ends; none at the beginning of the log. A page may be short, because a search reads a limited part.
+    pub(crate) next: Option<u64>,
+}
+
+/// A line and its position in the file.
+struct Line {
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+/// The whole lines of a part of the file, and where the first of them begins. A line that begins before the part is not among them.
+fn lines_between(file: &mut File, start: u64, end: u64) -> io::Result<(Vec<Line>, Option<u64>)> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    io::Read::take(&mut *file, end - start).read_to_end(&mut bytes)?;
+    let mut at = start;
+    let mut lines: Vec<Line> = Vec::new();
+    for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
+        lines.push(Line { at, bytes: bytes.to_vec() });
+        at += bytes.len() as u64;
+    }
+    if start > 0 && !lines.is_empty() {
+        lines.remove(0);
+    }
+    let first = lines.first().map(|line| line.at);
+    Ok((lines, first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: usize) -> AuditEntry {
+        AuditEntry {
+            at: rfc3339(0),
+            user: Some(if number.is_multiple_of(2) { "ada".into() } else { "bob".into() }),
+            credential: None,
+            method: "POST".into(),
+            path: format!("/runs/{number}/{}", "x".repeat(200)),
+            status: 200,
+        }
+    }
+
+    /// All pages of a filter, as the numbers of their entries.
+    fn pages(log: &AuditLog, filter: &AuditFilter, limit: usize) -> Vec<usize> {
+        let (mut numbers, mut filter) = (Vec::new(), filter.clone());
+        loop {
+            let page = log.page(&filter, limit).expect("the log is readable");
+            assert!(page.entries.len() <= limit);
+            let number = |entry: &AuditEntry| entry.path.split('/').nth(2).and_then(|part| part.parse::<usize>().ok());
+            numbers.extend(page.entries.iter().filter_map(number));
+            match page.next {
+                Some(next) => filter.before = Some(next),
+                None => return numbers,
+            }
+        }
+    }
+
+    #[test]
+    fn pages_contain_every_entry_once_and_newest_first() {
+        let folder = tempfile::tempdir().expect("there is room for a log");
+        let log = AuditLog::of_store(&folder.path().join("store.db"));
+        assert!(pages(&log, &AuditFilter::default(), 10).is_empty());
+        // More than a block.
+        let count = usize::try_from(BLOCK_BYTES).expect("it is small") / 200 + 20;
+        (0..count).for_each(|number| log.append(&entry(number)).expect("the log is writable"));
+        let all: Vec<usize> = (0..count).rev().collect();
+        for limit in [7, 200, count + 1] {
+            assert_eq!(pages(&log, &AuditFilter::default(), limit), all, "{limit}");
+        }
+        let of_bob = AuditFilter { user: Some("bob".into()), ..AuditFilter::default() };
+        assert!(pages(&log, &of_bob, 200).iter().all(|number| number % 2 == 1));
+        let found = AuditFilter { text: Some("/runs/17/".into()), ..AuditFilter::default() };
+        assert_eq!(pages(&log, &found, 200), [17]);
     }
 }

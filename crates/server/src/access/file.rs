@@ -1,5 +1,6 @@
 //! The file of credentials and of the keys of links. Credentials are stored as hashes, so reading them is not enough to sign in.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use branchpoint_runners::hexadecimal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::last_used::LastUsed;
 use super::links::{LinkKey, RevokedLinks};
 use super::{Pattern, Role};
 
@@ -106,6 +108,7 @@ pub enum AccessError {
 pub struct Access {
     path: PathBuf,
     known: Mutex<Cached>,
+    used: LastUsed,
 }
 
 /// The content of the file.
@@ -140,7 +143,20 @@ impl Access {
     pub fn of_store(store: &Path) -> Self {
         let mut path = store.as_os_str().to_owned();
         path.push(".access.json");
-        Self { path: path.into(), known: Mutex::default() }
+        Self { path: path.into(), known: Mutex::default(), used: LastUsed::of_store(store) }
+    }
+
+    /// When credentials were last used, by their ids.
+    ///
+    /// ```
+    /// use branchpoint_server::Access;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// assert!(Access::of_store(&folder.path().join("store.db")).last_used_ms().is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn last_used_ms(&self) -> BTreeMap<String, i64> {
+        self.used.times()
     }
 
     /// The credentials that have not expired.
@@ -199,12 +215,17 @@ impl Access {
         let (Some(PREFIX), Some(id), Some(secret)) = (parts.next(), parts.next(), parts.next()) else {
             return Ok(None);
         };
-        let credential = self.read()?.credentials.into_iter().find(|credential| credential.id == id);
+        let credentials = self.read()?.credentials;
+        let credential = credentials.iter().find(|credential| credential.id == id);
         let hash = hash(secret);
-        let is_valid = |credential: &Credential| {
+        let is_valid = |credential: &&Credential| {
             is_equal(&credential.hash, &hash) && credential.kind == kind && !credential.is_expired(now_ms)
         };
-        Ok(credential.filter(is_valid))
+        let credential = credential.filter(is_valid).cloned();
+        if credential.is_some() {
+            self.used.record(id, now_ms, |id| credentials.iter().any(|credential| credential.id == id));
+        }
+        Ok(credential)
     }
 
     /// Replaces the link of a text with the credential of a browser. Only the first of several requests succeeds.

@@ -2,11 +2,12 @@
 
 mod audit;
 mod file;
+mod last_used;
 mod links;
 mod pattern;
 
 pub use audit::log_command;
-pub(crate) use audit::{AuditEntry, AuditLog};
+pub(crate) use audit::{AuditEntry, AuditFilter, AuditLog, AuditPage};
 pub(crate) use file::private as private_file;
 pub use file::{Access, AccessError, Credential, CredentialKind, NewCredential};
 pub use links::{ApprovalLink, InvalidLink, MAX_LINK_MS};

@@ -172,7 +172,8 @@ impl PublishedState {
         }
         self.version = version;
         if [Topic::Runs, Topic::Overview, Topic::Approvals].iter().any(|topic| topics.contains(topic)) {
-            let newest = backend.runs(&Filter { children: true, limit: Some(100), ..Filter::default() })?;
+            let newest =
+                backend.runs(&Filter { children: true, sessions: true, limit: Some(100), ..Filter::default() })?;
             for run in &newest {
                 if !self.newest.is_empty() && self.newest.get(&run.run) != Some(&run.seq) {
                     dirty.runs.insert(run.run);

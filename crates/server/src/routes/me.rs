@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use branchpoint_backend::READ_VERSION;
 use branchpoint_expr::Value;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -47,6 +48,8 @@ struct ServerFacts {
     now: String,
     /// What stores and drives the runs.
     host: &'static str,
+    /// The version of the requests to `/read`.
+    reads: u32,
 }
 
 /// Shows the caller and the server.
@@ -62,7 +65,7 @@ async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
         groups,
         can: can.into_iter().collect(),
         local: caller.credential.is_none(),
-        server: ServerFacts { version, build: version, now: rfc3339(now_ms()), host: "sqlite" },
+        server: ServerFacts { version, build: version, now: rfc3339(now_ms()), host: "sqlite", reads: READ_VERSION },
     })
 }
 

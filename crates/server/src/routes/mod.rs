@@ -9,6 +9,7 @@ mod events;
 pub(crate) mod health;
 mod me;
 pub(crate) mod overview;
+mod read;
 pub(crate) mod runs;
 mod secrets;
 mod sessions;
@@ -27,6 +28,7 @@ pub(crate) fn api() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(me::routes())
         .merge(overview::routes())
+        .merge(read::routes())
         .merge(events::routes())
         .merge(workflows::routes())
         .merge(documents::routes())

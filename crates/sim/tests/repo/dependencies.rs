@@ -18,6 +18,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("branchpoint-backend", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners"]),
     ("branchpoint-host", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners", "branchpoint-backend"]),
     ("branchpoint-restate", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners", "branchpoint-backend"]),
+    ("branchpoint-client", &["branchpoint-expr", "branchpoint-core", "branchpoint-runners", "branchpoint-backend"]),
     (
         "branchpoint-server",
         &[
@@ -38,6 +39,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "branchpoint-dialects",
             "branchpoint-runners",
             "branchpoint-backend",
+            "branchpoint-client",
             "branchpoint-host",
             "branchpoint-restate",
             "branchpoint-server",

@@ -87,9 +87,10 @@ async fn send_delegation(
 }
 
 fn delegation_problem(error: BackendError, caller: &Caller, now: &ApprovalJson) -> Problem {
-    let BackendError::Rejection(Rejection::Rejected(rejected)) = &error else { return error.into() };
+    let BackendError::Rejection(rejection @ Rejection::Rejected(rejected)) = &error else { return error.into() };
+    let code = serde_json::to_value(rejection).unwrap_or_default();
     let user = &caller.user;
-    match rejected {
+    let problem = match rejected {
         Rejected::Vote(VoteRejection::NotRecipient) => {
             Problem::new(ProblemKind::NotRecipient, format!("{user} is not an approver, and has no vote to delegate."))
         }
@@ -101,7 +102,8 @@ fn delegation_problem(error: BackendError, caller: &Caller, now: &ApprovalJson) 
             Problem::new(ProblemKind::NotPending, settled_message(now))
         }
         _ => error.into(),
-    }
+    };
+    problem.with_rejection(code)
 }
 
 /// Why an approval is cancelled.

@@ -131,7 +131,8 @@ fn rejection(
     caller: &Caller,
     now: ApprovalJson,
 ) -> Problem {
-    let BackendError::Rejection(Rejection::Rejected(rejected)) = &error else { return error.into() };
+    let BackendError::Rejection(rejection @ Rejection::Rejected(rejected)) = &error else { return error.into() };
+    let code = serde_json::to_value(rejection).unwrap_or_default();
     let new = |kind, detail: String| Problem::new(kind, detail);
     let problem = match (rejected, &open.approval.key) {
         (Rejected::Vote(VoteRejection::NotRecipient), _) => {
@@ -167,5 +168,5 @@ fn rejection(
         }
         _ => error.into(),
     };
-    problem.with("approval", now)
+    problem.with("approval", now).with_rejection(code)
 }

@@ -208,6 +208,9 @@ pub(super) struct ForkRequest {
     /// the new run then continues where the run is.
     #[serde(default)]
     step: Option<String>,
+    /// The number of events that the new run has of this one, in place of `step`.
+    #[serde(default)]
+    events: Option<u64>,
     /// The id of the new run; generated if absent.
     #[serde(default)]
     id: Option<String>,
@@ -244,6 +247,13 @@ pub(super) async fn fork(
 
 /// The number of events that a fork takes over.
 fn events_of(app: &App, backend: &dyn Backend, run: &Run, request: &ForkRequest) -> Result<u64, Problem> {
+    if let Some(events) = request.events {
+        return match (&request.step, events) {
+            (None, 1..) if events <= run.seq => Ok(events),
+            (None, _) => Err(Problem::invalid_input(format!("`events` must be a number from 1 to {}.", run.seq))),
+            (Some(_), _) => Err(Problem::invalid_input("Name the step or the number of events, not both.")),
+        };
+    }
     let trace = app.trace(backend, run)?;
     let Some(step) = &request.step else {
         if request.with.is_none() || run.status.is_final() {

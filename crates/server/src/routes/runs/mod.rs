@@ -114,6 +114,9 @@ struct ListRequest {
     /// Runs that other runs called, too.
     #[serde(default)]
     children: bool,
+    /// Sessions, too, which are stored as runs.
+    #[serde(default)]
+    sessions: bool,
     /// The most items, from 1 to 200.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
@@ -132,6 +135,7 @@ impl ListRequest {
             since: self.since,
             until: self.until,
             children: self.children,
+            sessions: self.sessions,
         }
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Selection {
     pub(super) until: Option<String>,
     /// Runs that other runs called, too.
     pub(super) children: bool,
+    /// Sessions, too.
+    pub(super) sessions: bool,
 }
 
 /// The conditions of a selection.
@@ -66,6 +68,7 @@ impl Selection {
             until_ms: time(&self.until)?,
             search: given(&self.q),
             children: self.children,
+            sessions: self.sessions,
             before: None,
             limit: None,
         };

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, RequestExt as _};
-use branchpoint_backend::{Accepted, Backend, BackendError, Priority, Run, Start, Tags};
+use branchpoint_backend::{Accepted, Backend, BackendError, Priority, RESERVED_RUN_IDS, Run, Start, Tags};
 use branchpoint_core::ir::Status;
 use branchpoint_dialects::{StartValues, accepts_attachments, input_with_id, requested_by, start_values, starts_runs};
 use branchpoint_expr::{Object, Value};
@@ -185,6 +185,11 @@ pub(super) fn check_id(id: &str) -> Result<(), Problem> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_:".contains(c);
     if id.is_empty() || id.len() > 128 || !id.chars().all(is_plain) {
         return Err(Problem::invalid_input("The id of a run has 1 to 128 letters, digits, `-`, `_` and `:`."));
+    }
+    if RESERVED_RUN_IDS.contains(&id) {
+        return Err(Problem::invalid_input(format!(
+            "The id `{id}` is reserved for a path of the API. Choose another id."
+        )));
     }
     Ok(())
 }

@@ -1,4 +1,7 @@
-//! Settings: people, credentials, the state of the store, and the log of changes.
+//! Settings: people, credentials, model providers, the state of the store, and the log of changes.
+
+mod audit;
+mod providers;
 
 use axum::Json;
 use axum::extract::State;
@@ -6,15 +9,14 @@ use axum::http::StatusCode;
 use branchpoint_backend::{Health, KeyState};
 use branchpoint_expr::Value;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Access, AuditEntry, Credential, CredentialKind, NewCredential, Pattern, Role};
+use crate::access::{Access, Credential, CredentialKind, NewCredential, Pattern, Role};
 use crate::app::App;
-use crate::body::{Body, Path, Query};
+use crate::body::{Body, Path};
 use crate::caller::{Action, Caller};
-use crate::list::PageRequest;
 use crate::problem::{Problem, ProblemKind};
 use crate::time::{now_ms, rfc3339};
 
@@ -25,29 +27,72 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tokens, create_token))
         .routes(routes!(revoke_token))
         .routes(routes!(create_link))
-        .routes(routes!(audit))
+        .routes(routes!(audit::list))
+        .routes(routes!(providers::list))
+        .routes(routes!(providers::check))
+        .routes(routes!(providers::runner_check))
 }
 
-/// The possible approvers of workflows that name none.
+/// The possible approvers of workflows that name none, and the groups that approvals can name.
 #[derive(Serialize, ToSchema)]
 struct People {
     owner: Option<String>,
     admins: Vec<String>,
     members: Vec<String>,
+    groups: Vec<Group>,
+    /// The tokens and browsers of people. Only admins see them; null for others.
+    credentials: Option<Vec<PersonCredential>>,
 }
 
-/// Shows the possible approvers of workflows that name none.
+/// A group of people.
+#[derive(Serialize, ToSchema)]
+struct Group {
+    name: String,
+    members: Vec<String>,
+}
+
+/// What a person may do with a token or a browser.
+#[derive(Serialize, ToSchema)]
+struct PersonCredential {
+    user: String,
+    role: Role,
+    /// Patterns of the workflows.
+    workflows: Vec<String>,
+    /// When it was last used, to about ten seconds; null if never.
+    last_used: Option<String>,
+}
+
+/// Shows the possible approvers of workflows that name none, and the groups.
 #[utoipa::path(get, path = "/settings/people", tag = "settings", operation_id = "get_people",
     responses((status = 200, description = "The people", body = People)))]
 async fn people(State(app): State<App>, caller: Caller) -> Result<Json<People>, Problem> {
     caller.may_on_server(Action::Read)?;
     let account = &app.host.account;
-    let listed = |key: &str| {
-        let listed = account.get(key).and_then(Value::as_list).unwrap_or_default();
-        listed.iter().map(Value::to_string).collect()
+    let names = |listed: Option<&Value>| -> Vec<String> {
+        listed.and_then(Value::as_list).unwrap_or_default().iter().map(Value::to_string).collect()
     };
-    let owner = account.get("owner").filter(|owner| **owner != Value::Null).map(Value::to_string);
-    Ok(Json(People { owner, admins: listed("admins"), members: listed("members") }))
+    let groups = account.get("groups").and_then(Value::as_object).into_iter().flatten();
+    let groups = groups.map(|(name, members)| Group { name: name.to_string(), members: names(Some(members)) });
+    let people = People {
+        owner: account.get("owner").filter(|owner| **owner != Value::Null).map(Value::to_string),
+        admins: names(account.get("admins")),
+        members: names(account.get("members")),
+        groups: groups.collect(),
+        credentials: None,
+    };
+    if caller.may_on_server(Action::Administer).is_err() || app.host.access.is_none() {
+        return Ok(Json(people));
+    }
+    let shared = app.clone();
+    let credentials = app.compute(move || listed_credentials(&shared)).await?;
+    let credentials = credentials.into_iter().filter(|credential| credential.kind != "link");
+    let credentials = credentials.map(|CredentialRecord { user, role, workflows, last_used, .. }| PersonCredential {
+        user,
+        role,
+        workflows,
+        last_used,
+    });
+    Ok(Json(People { credentials: Some(credentials.collect()), ..people }))
 }
 
 /// Something that was checked.
@@ -127,6 +172,8 @@ struct CredentialRecord {
     workflows: Vec<String>,
     created: String,
     expires: Option<String>,
+    /// When it was last used, to about ten seconds; null if never.
+    last_used: Option<String>,
 }
 
 impl From<Credential> for CredentialRecord {
@@ -143,6 +190,7 @@ impl From<Credential> for CredentialRecord {
             workflows: credential.workflows.iter().map(ToString::to_string).collect(),
             created: rfc3339(credential.created_ms),
             expires: credential.expires_ms.map(rfc3339),
+            last_used: None,
         }
     }
 }
@@ -158,11 +206,18 @@ fn access(app: &App) -> Result<&Access, Problem> {
 async fn tokens(State(app): State<App>, caller: Caller) -> Result<Json<Vec<CredentialRecord>>, Problem> {
     caller.may_on_server(Action::Administer)?;
     let shared = app.clone();
-    app.compute(move || {
-        let listed = access(&shared)?.list(now_ms())?;
-        Ok(Json(listed.into_iter().map(CredentialRecord::from).collect()))
-    })
-    .await
+    app.compute(move || Ok(Json(listed_credentials(&shared)?))).await
+}
+
+/// The credentials that have not expired, with their latest use. Blocks.
+fn listed_credentials(app: &App) -> Result<Vec<CredentialRecord>, Problem> {
+    let access = access(app)?;
+    let (listed, used_ms) = (access.list(now_ms())?, access.last_used_ms());
+    let record = |credential: Credential| {
+        let last_used = used_ms.get(&credential.id).copied().map(rfc3339);
+        CredentialRecord { last_used, ..credential.into() }
+    };
+    Ok(listed.into_iter().map(record).collect())
 }
 
 /// A token to create.
@@ -295,33 +350,4 @@ async fn revoke_token(State(app): State<App>, caller: Caller, Path(id): Path<Str
     app.compute(move || Ok(access(&shared)?.revoke(&revoked, now_ms())?)).await?;
     app.live.disconnect(|caller| caller.credential.as_deref() == Some(&id));
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// How many entries.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-struct AuditRequest {
-    /// The most items, from 1 to 200.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-}
-
-/// Lists the latest changes, newest first: who requested what, and the status of the response.
-#[utoipa::path(get, path = "/settings/audit", tag = "settings", operation_id = "list_changes", params(AuditRequest),
-    responses((status = 200, description = "The changes", body = Vec<AuditEntry>)))]
-async fn audit(
-    State(app): State<App>,
-    caller: Caller,
-    Query(request): Query<AuditRequest>,
-) -> Result<Json<Vec<AuditEntry>>, Problem> {
-    caller.may_on_server(Action::Administer)?;
-    let limit = PageRequest::new(request.limit, None).limit()? as usize;
-    let shared = app.clone();
-    app.compute(move || {
-        let Some(log) = &shared.host.audit else { return Ok(Json(Vec::new())) };
-        let unreadable =
-            |error| Problem::new(ProblemKind::Unavailable, format!("The audit log cannot be read: {error}."));
-        Ok(Json(log.latest(limit).map_err(unreadable)?))
-    })
-    .await
 }

@@ -1,0 +1,81 @@
+//! The option `--server`: commands speak to a server over HTTP instead of opening a store.
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use branchpoint_client::ServerAddress;
+
+use crate::project::{StoreArguments, StoreCommand};
+
+/// The environment variable of the address.
+const VARIABLE: &str = "BRANCHPOINT_SERVER";
+
+/// The server that a command speaks to.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(crate) struct ServerOption {
+    /// Server to use instead of a store [env: `BRANCHPOINT_SERVER`; token: `BRANCHPOINT_TOKEN`]
+    #[arg(long, value_name = "URL", global = true)]
+    server: Option<String>,
+
+    /// Allow http:// to another machine, which is not encrypted
+    #[arg(long, global = true)]
+    allow_http: bool,
+}
+
+/// The options of every command over a store or a server that has subcommands.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct ServerCommand {
+    #[command(flatten)]
+    server: ServerOption,
+
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON
+    #[arg(long, short, global = true)]
+    json: bool,
+}
+
+impl ServerCommand {
+    /// The store or the server that the command works on.
+    pub(crate) fn resolve(&self) -> Result<StoreCommand> {
+        let server = self.server.address(&self.store)?;
+        Ok(StoreCommand { store: StoreArguments { server, ..self.store.clone() }, json: self.json })
+    }
+}
+
+impl ServerOption {
+    /// The address of the server; none if the command works on a store. An option of the command line is used before the environment.
+    pub(crate) fn address(&self, store: &StoreArguments) -> Result<Option<ServerAddress>> {
+        let has_store = names_a_store(store);
+        let (text, origin) = match (&self.server, variable()) {
+            (Some(_), _) if has_store => bail!("--server and --store cannot be used together"),
+            (Some(text), _) => (text.clone(), "--server"),
+            (None, Some(text)) if !has_store => (text, VARIABLE),
+            (None, _) => return Ok(None),
+        };
+        let address = ServerAddress::parse(&text, self.allow_http);
+        address.map(Some).with_context(|| format!("{origin} is not the address of a server"))
+    }
+}
+
+fn variable() -> Option<String> {
+    env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty())
+}
+
+/// Whether the command line names a store. The environment can name one for all commands.
+fn names_a_store(store: &StoreArguments) -> bool {
+    let default = env::var_os("BRANCHPOINT_STORE").map(PathBuf::from);
+    store.store.is_some() && store.store != default
+}
+
+/// Rejects a command that works on a store only while the environment names a server, so that nobody changes the wrong data.
+pub(crate) fn must_mean_a_store(store: &StoreArguments) -> Result<()> {
+    if variable().is_some() && !names_a_store(store) {
+        bail!(
+            "this command is not available over a server, but {VARIABLE} is set\nhelp: name a store with --store, or unset {VARIABLE}"
+        );
+    }
+    Ok(())
+}
