@@ -14,11 +14,11 @@ const VARIABLE: &str = "BRANCHPOINT_SERVER";
 /// The server that a command speaks to.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct ServerOption {
-    /// Server to use instead of a store [env: `BRANCHPOINT_SERVER`; token: `BRANCHPOINT_TOKEN`]
+    /// Server to use instead of a store [default: `BRANCHPOINT_SERVER`]
     #[arg(long, value_name = "URL", global = true)]
     server: Option<String>,
 
-    /// Allow http:// to another machine, which is not encrypted
+    /// Allow a server on another machine without encryption
     #[arg(long, global = true)]
     allow_http: bool,
 }

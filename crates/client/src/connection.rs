@@ -1,6 +1,7 @@
 //! Requests over HTTP: limits of size and time, the token, and errors.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use branchpoint_backend::{BackendError, Rejection};
 use branchpoint_core::{Rejected, VoteRejection};
@@ -22,6 +23,9 @@ const MAX_BYTES: usize = 96 * 1024 * 1024;
 /// How often a request is sent that may be repeated, while the server does not respond.
 const ATTEMPTS: u32 = 3;
 
+/// How long a server may be unreachable while a run is followed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -30,6 +34,15 @@ pub(crate) struct Connection {
     client: Client,
     address: ServerAddress,
     token: Option<Token>,
+    /// Whether a run is followed, so that reading waits for a server that is started again.
+    is_patient: AtomicBool,
+}
+
+/// How often a request is tried, at least, and for how long.
+#[derive(Clone, Copy)]
+struct Patience {
+    attempts: u32,
+    time: Duration,
 }
 
 /// A request that changes something.
@@ -71,7 +84,12 @@ struct Problem {
 impl Connection {
     pub(crate) fn new(address: ServerAddress, token: Option<Token>) -> Result<Self, BackendError> {
         let client = operator_client().map_err(BackendError::Unavailable)?;
-        Ok(Self { client, address, token })
+        Ok(Self { client, address, token, is_patient: AtomicBool::new(false) })
+    }
+
+    /// From now on, reading waits for a server that is unreachable for a while.
+    pub(crate) fn be_patient(&self) {
+        self.is_patient.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn address(&self) -> &ServerAddress {
@@ -99,7 +117,7 @@ impl Connection {
 
     /// Reads something by its path.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, BackendError> {
-        let (body, _) = self.repeat(ATTEMPTS, || self.request(Method::GET, path))?;
+        let (body, _) = self.repeat(self.patience(), || self.request(Method::GET, path))?;
         self.parse(&body)
     }
 
@@ -108,13 +126,14 @@ impl Connection {
         let bytes = request.to_string();
         let request =
             || self.request(Method::POST, &["read"]).header("content-type", "application/json").body(bytes.clone());
-        let (body, _) = self.repeat(ATTEMPTS, request)?;
+        let (body, _) = self.repeat(self.patience(), request)?;
         self.parse(&body)
     }
 
     /// Changes something.
     pub(crate) fn change(&self, change: &Change<'_>) -> Result<Changed, BackendError> {
         let attempts = if change.key.is_some() { ATTEMPTS } else { 1 };
+        let attempts = Patience { attempts, time: Duration::ZERO };
         let build = || {
             let request = self.request(change.method.clone(), change.path);
             let request = match &change.key {
@@ -132,6 +151,12 @@ impl Connection {
         Ok(Changed { body, is_replayed })
     }
 
+    /// How often reading is tried.
+    fn patience(&self) -> Patience {
+        let is_patient = self.is_patient.load(Ordering::Relaxed);
+        Patience { attempts: ATTEMPTS, time: if is_patient { PATIENCE } else { Duration::ZERO } }
+    }
+
     fn parse<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, BackendError> {
         serde_json::from_slice(body).map_err(|error| {
             BackendError::Incompatible(format!("the response of the server at {} is unexpected: {error}", self.address))
@@ -139,11 +164,11 @@ impl Connection {
     }
 
     /// Sends a request until the server responds. The body and whether the response is one of an earlier request.
-    fn repeat(&self, attempts: u32, build: impl Fn() -> RequestBuilder) -> Result<(Vec<u8>, bool), BackendError> {
-        let mut attempt = 1;
+    fn repeat(&self, patience: Patience, build: impl Fn() -> RequestBuilder) -> Result<(Vec<u8>, bool), BackendError> {
+        let (mut attempt, begin) = (1, Instant::now());
         loop {
             match runtime().block_on(self.exchange(build())) {
-                Err(Failure::Lost(_)) if attempt < attempts => {
+                Err(Failure::Lost(_)) if attempt < patience.attempts || begin.elapsed() < patience.time => {
                     attempt += 1;
                     std::thread::sleep(PAUSE);
                 }

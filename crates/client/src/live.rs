@@ -9,13 +9,10 @@ use branchpoint_backend::BackendError;
 use branchpoint_runners::runtime;
 
 use crate::Shared;
-use crate::connection::event_id;
+use crate::connection::{PATIENCE, event_id};
 
 /// How long a stream may be silent. The server shows every 15 seconds that it is alive.
 const SILENCE: Duration = Duration::from_secs(45);
-
-/// How long a server may be unreachable before the command fails.
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The pause before the stream is opened again: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -53,6 +50,7 @@ impl Shared {
         };
         let mut live = this.live.lock().unwrap_or_else(PoisonError::into_inner);
         if live.as_ref().is_none_or(|live| live.topics != topics) {
+            this.connection.be_patient();
             *live = Some(Live::start(Arc::downgrade(this), topics));
         }
         let failure =

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use branchpoint_backend::{Backend, BackendError, Filter, Migration, Rejection, Run, WorkflowNo};
 use branchpoint_core::ir::Status;
 use branchpoint_expr::Value;
@@ -43,6 +43,9 @@ struct Planned {
 }
 
 pub(super) fn run(opened: StoreAccess, store: &StoreArguments, arguments: &Arguments, json: bool) -> Result<ExitCode> {
+    if opened.is_server() {
+        bail!(BackendError::Unsupported("moving runs to a changed workflow"));
+    }
     let to = match changed_workflow::version(&opened, &arguments.to)? {
         Ok(workflow) => workflow,
         Err(rejected) => return Ok(rejected),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use branchpoint_backend::{Backend, CallSource, RESERVED_RUN_IDS, Rejection, Run, RunNo, RunView};
+use branchpoint_backend::{Backend, BackendError, CallSource, RESERVED_RUN_IDS, Rejection, Run, RunNo, RunView};
 use branchpoint_core::ir::{Index, Status};
 use branchpoint_core::{EffectNo, Event, Fold, NoteKind, State};
 use branchpoint_expr::Value;
@@ -334,6 +334,10 @@ fn continue_from(
     }
     if RESERVED_RUN_IDS.contains(&id.as_str()) {
         bail!("the id `{id}` is reserved for a path of the HTTP API; choose another");
+    }
+    // The file is not saved on a server that could not use it.
+    if new.with.is_some() && opened.is_server() {
+        bail!(BackendError::Unsupported("continuing a run on a changed workflow (`--with`)"));
     }
     let workflow = match new.with.map(|file| changed_workflow::save_file(&opened, file, Some(from.run))).transpose()? {
         Some(Err(rejected)) => return Ok(rejected),

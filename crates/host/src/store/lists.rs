@@ -42,6 +42,9 @@ impl Store {
     /// assert_eq!(store.runs(&Filter::default()).unwrap().len(), 1);
     /// ```
     pub fn runs(&self, filter: &Filter) -> Result<Vec<Run>, StoreError> {
+        let has_sessions: bool = self.value("SELECT EXISTS (SELECT 1 FROM sessions)", [])?;
+        // Leaving sessions out reads each row, so it is done only if there are some.
+        let filter = &Filter { sessions: filter.sessions || !has_sessions, ..filter.clone() };
         let words = match &filter.search {
             Some(words) => match full_text_query(words, " ")? {
                 None => return Ok(Vec::new()),
@@ -196,6 +199,9 @@ impl Query {
             Level::Top => " AND parent IS NULL",
             Level::Child => " AND parent IS NOT NULL",
         });
+        if !filter.sessions && level == Level::Top {
+            sql.push_str(" AND NOT (id GLOB 'session-*' AND workflow_name IN (SELECT document FROM sessions))");
+        }
         // Writing into a text cannot fail.
         let _ = write!(sql, " ORDER BY {started_ms} DESC, {run} DESC LIMIT ?");
         values.push(Box::new(filter.limit.map_or(-1, i64::from)));
