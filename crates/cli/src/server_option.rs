@@ -70,7 +70,7 @@ fn names_a_store(store: &StoreArguments) -> bool {
     store.store.is_some() && store.store != default
 }
 
-/// Rejects a command that works on a store only while the environment names a server, so that nobody changes the wrong data.
+/// Rejects a command that works on a store only while the environment names a server, so that no command changes the wrong data.
 pub(crate) fn must_mean_a_store(store: &StoreArguments) -> Result<()> {
     if variable().is_some() && !names_a_store(store) {
         bail!(

@@ -8,9 +8,9 @@ use std::time::Duration;
 use branchpoint_backend::{
     Accepted, ApprovalRecord, Attempted, Backend, BackendError, CallSource, Delivery, Document, DriverProcess,
     EventListener, Exported, Filter, HandledBy, Health, HourCount, Imported, Migration, NamedSecret, NewDelivery,
-    NewSecret, Notice, OpenApproval, OpenApprovals, Priority, Prune, Pruned, Queued, ReadRequest, Replayed, Run, RunNo,
-    RunScript, RunView, Session, SessionAction, SessionRequest, SessionResponse, SessionSummary, Start, Tags, Workflow,
-    WorkflowNo, WorkflowSummary,
+    NewSecret, Notice, OnStart, OpenApproval, OpenApprovals, Priority, Prune, Pruned, Queued, ReadRequest, Replayed,
+    Run, RunNo, RunScript, RunView, Session, SessionAction, SessionRequest, SessionResponse, SessionSummary, Start,
+    Tags, Workflow, WorkflowNo, WorkflowSummary,
 };
 use branchpoint_core::ir::{Program, Status};
 use branchpoint_core::{Event, Note, Stamp};
@@ -75,6 +75,7 @@ impl Backend for Remote {
         import(&mut dyn BufRead, u64, i64) -> Imported => "an import";
         prune(&Prune) -> Pruned => "removing runs";
         start(Start) -> Accepted => "a start with a program";
+        start_then(Start, OnStart) -> () => "a start with a program";
         check(i64, i64) -> Health => "a check of the store";
         backup(&Path) -> bool => "a backup";
         compact(bool) -> bool => "compacting the store";
@@ -111,6 +112,14 @@ impl Backend for Remote {
 
     fn load(&self, run: RunNo) -> Result<RunView, BackendError> {
         self.0.load(run)
+    }
+
+    fn load_stored(&self, run: RunNo) -> Result<RunView, BackendError> {
+        self.0.load_stored(run)
+    }
+
+    fn first_event(&self, run: RunNo) -> Result<Option<Event>, BackendError> {
+        Ok(self.0.journal(run)?.into_iter().next().map(|(_, event, _)| event))
     }
 
     fn version(&self) -> Result<i64, BackendError> {

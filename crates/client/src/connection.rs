@@ -24,7 +24,7 @@ const MAX_BYTES: usize = 96 * 1024 * 1024;
 const ATTEMPTS: u32 = 3;
 
 /// How long a server may be unreachable while a run is followed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const MAX_DOWNTIME: Duration = Duration::from_secs(15);
 
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -35,12 +35,12 @@ pub(crate) struct Connection {
     address: ServerAddress,
     token: Option<Token>,
     /// Whether a run is followed, so that reading waits for a server that is started again.
-    is_patient: AtomicBool,
+    waits_for_restart: AtomicBool,
 }
 
 /// How often a request is tried, at least, and for how long.
 #[derive(Clone, Copy)]
-struct Patience {
+struct RetryLimits {
     attempts: u32,
     time: Duration,
 }
@@ -84,12 +84,12 @@ struct Problem {
 impl Connection {
     pub(crate) fn new(address: ServerAddress, token: Option<Token>) -> Result<Self, BackendError> {
         let client = operator_client().map_err(BackendError::Unavailable)?;
-        Ok(Self { client, address, token, is_patient: AtomicBool::new(false) })
+        Ok(Self { client, address, token, waits_for_restart: AtomicBool::new(false) })
     }
 
     /// From now on, reading waits for a server that is unreachable for a while.
-    pub(crate) fn be_patient(&self) {
-        self.is_patient.store(true, Ordering::Relaxed);
+    pub(crate) fn wait_for_restarts(&self) {
+        self.waits_for_restart.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn address(&self) -> &ServerAddress {
@@ -117,7 +117,7 @@ impl Connection {
 
     /// Reads something by its path.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, BackendError> {
-        let (body, _) = self.repeat(self.patience(), || self.request(Method::GET, path))?;
+        let (body, _) = self.repeat(self.read_limits(), || self.request(Method::GET, path))?;
         self.parse(&body)
     }
 
@@ -126,14 +126,14 @@ impl Connection {
         let bytes = request.to_string();
         let request =
             || self.request(Method::POST, &["read"]).header("content-type", "application/json").body(bytes.clone());
-        let (body, _) = self.repeat(self.patience(), request)?;
+        let (body, _) = self.repeat(self.read_limits(), request)?;
         self.parse(&body)
     }
 
     /// Changes something.
     pub(crate) fn change(&self, change: &Change<'_>) -> Result<Changed, BackendError> {
         let attempts = if change.key.is_some() { ATTEMPTS } else { 1 };
-        let attempts = Patience { attempts, time: Duration::ZERO };
+        let attempts = RetryLimits { attempts, time: Duration::ZERO };
         let build = || {
             let request = self.request(change.method.clone(), change.path);
             let request = match &change.key {
@@ -152,9 +152,9 @@ impl Connection {
     }
 
     /// How often reading is tried.
-    fn patience(&self) -> Patience {
-        let is_patient = self.is_patient.load(Ordering::Relaxed);
-        Patience { attempts: ATTEMPTS, time: if is_patient { PATIENCE } else { Duration::ZERO } }
+    fn read_limits(&self) -> RetryLimits {
+        let waits_for_restart = self.waits_for_restart.load(Ordering::Relaxed);
+        RetryLimits { attempts: ATTEMPTS, time: if waits_for_restart { MAX_DOWNTIME } else { Duration::ZERO } }
     }
 
     fn parse<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, BackendError> {
@@ -164,11 +164,11 @@ impl Connection {
     }
 
     /// Sends a request until the server responds. The body and whether the response is one of an earlier request.
-    fn repeat(&self, patience: Patience, build: impl Fn() -> RequestBuilder) -> Result<(Vec<u8>, bool), BackendError> {
+    fn repeat(&self, limits: RetryLimits, build: impl Fn() -> RequestBuilder) -> Result<(Vec<u8>, bool), BackendError> {
         let (mut attempt, begin) = (1, Instant::now());
         loop {
             match runtime().block_on(self.exchange(build())) {
-                Err(Failure::Lost(_)) if attempt < patience.attempts || begin.elapsed() < patience.time => {
+                Err(Failure::Lost(_)) if attempt < limits.attempts || begin.elapsed() < limits.time => {
                     attempt += 1;
                     std::thread::sleep(PAUSE);
                 }

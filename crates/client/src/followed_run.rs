@@ -56,11 +56,11 @@ impl Shared {
     pub(crate) fn report_followed(&self) -> Result<bool, BackendError> {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(FollowedRuns { root, runs }) = followed.as_mut() else { return Ok(true) };
-        let mut found = BTreeSet::new();
+        let mut called = BTreeSet::new();
         for (run, followed) in runs.iter_mut() {
-            found.extend(followed.report(self, *run)?);
+            called.extend(followed.report(self, *run)?);
         }
-        for child in found {
+        for child in called {
             runs.entry(child).or_insert_with(|| FollowedRun::new(0)).report(self, child)?;
         }
         let has_ended = runs.get(root).is_some_and(|root| root.has_ended);

@@ -9,7 +9,7 @@ use branchpoint_backend::BackendError;
 use branchpoint_runners::runtime;
 
 use crate::Shared;
-use crate::connection::{PATIENCE, event_id};
+use crate::connection::{MAX_DOWNTIME, event_id};
 
 /// How long a stream may be silent. The server shows every 15 seconds that it is alive.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -50,7 +50,7 @@ impl Shared {
         };
         let mut live = this.live.lock().unwrap_or_else(PoisonError::into_inner);
         if live.as_ref().is_none_or(|live| live.topics != topics) {
-            this.connection.be_patient();
+            this.connection.wait_for_restarts();
             *live = Some(Live::start(Arc::downgrade(this), topics));
         }
         let failure =
@@ -85,7 +85,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Follows the server until nobody needs it, or it is unreachable for too long. Returns why.
+    /// Follows the server until no command uses it, or it is unreachable for too long. Returns why.
     fn run(mut self) -> Option<String> {
         let (mut lost_since, mut pause): (Option<Instant>, Duration) = (None, FIRST_PAUSE);
         loop {
@@ -101,7 +101,7 @@ impl Follower {
             match ended {
                 Ended::Stream => (lost_since, pause) = (None, FIRST_PAUSE),
                 Ended::Unused => return None,
-                Ended::Failed(message) if lost_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE => {
+                Ended::Failed(message) if lost_since.get_or_insert_with(Instant::now).elapsed() > MAX_DOWNTIME => {
                     return Some(message);
                 }
                 Ended::Failed(_) => pause = (pause * 2).min(LONGEST_PAUSE),

@@ -110,9 +110,13 @@ impl Shared {
 
     /// Loads a run. Listeners have received all its events then.
     pub(crate) fn load(&self, run: RunNo) -> Result<RunView, BackendError> {
-        let view = self.view(self.read(&ReadRequest::State { run })?)?;
+        let view = self.load_stored(run)?;
         self.report_followed()?;
         Ok(view)
+    }
+
+    pub(crate) fn load_stored(&self, run: RunNo) -> Result<RunView, BackendError> {
+        self.view(self.read(&ReadRequest::State { run })?)
     }
 
     /// Sends a request to read, whatever was read before.
@@ -166,16 +170,16 @@ impl Shared {
         Ok(Replayed { first, last, is_whole: first == 0 && last == view.state.seq(), view })
     }
 
-    pub(crate) fn approvals_of(&self, found: OpenRuns) -> Result<OpenApprovals, BackendError> {
+    pub(crate) fn approvals_of(&self, open_runs: OpenRuns) -> Result<OpenApprovals, BackendError> {
         let mut open = OpenApprovals::default();
-        for (state, records) in found.runs {
+        for (state, records) in open_runs.runs {
             let view = self.view(state)?;
             open.open.extend(open_approvals(&view, records));
         }
         open.open.retain(|open| open.approval.key != ApprovalKey::Line);
         open.open.sort_by_key(|open| open.requested_ms);
         open.unreadable =
-            found.unreadable.into_iter().map(|(id, reason)| (id, BackendError::Damaged(reason))).collect();
+            open_runs.unreadable.into_iter().map(|(id, reason)| (id, BackendError::Damaged(reason))).collect();
         Ok(open)
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use branchpoint_backend::{Accepted, Backend as _, BackendError, Rejection};
 use branchpoint_client::{RemoteStart, ServerAddress};
-use branchpoint_expr::{Object, Value};
+use branchpoint_expr::{Dialect, Object, Value};
 use branchpoint_host::host::new_id;
 use branchpoint_runners::SharedSecrets;
 use branchpoint_runners::storage::Uploads;
@@ -43,7 +43,7 @@ pub(super) fn run(
         return report::report_rejected(&result, &arguments.report_options(&id, masks, workflow));
     }
     let name = name_of(workflow);
-    let dialect = workflow.dialect.map(|dialect| dialect.as_str()).unwrap_or_default();
+    let dialect = workflow.dialect.map(Dialect::as_str).unwrap_or_default();
     remote.save_document(&name, &workflow.source.text, dialect)?;
     let file = |file: &branchpoint_runners::storage::Upload| {
         (file.name().to_owned(), file.mime().to_owned(), file.bytes().to_vec())
@@ -52,7 +52,7 @@ pub(super) fn run(
         id: id.clone(),
         workflow: name,
         inputs: inputs::given(workflow.dialect, &arguments.inputs)?,
-        script: answers.written().cloned(),
+        script: answers.script_value().cloned(),
         tags: arguments.tags()?.as_slice().to_vec(),
         priority: arguments.priority.get(),
         files: attachments.files().iter().map(file).collect(),

@@ -210,7 +210,7 @@ mod tests {
         }
         let of_bob = AuditFilter { user: Some("bob".into()), ..AuditFilter::default() };
         assert!(pages(&log, &of_bob, 200).iter().all(|number| number % 2 == 1));
-        let found = AuditFilter { text: Some("/runs/17/".into()), ..AuditFilter::default() };
-        assert_eq!(pages(&log, &found, 200), [17]);
+        let by_text = AuditFilter { text: Some("/runs/17/".into()), ..AuditFilter::default() };
+        assert_eq!(pages(&log, &by_text, 200), [17]);
     }
 }

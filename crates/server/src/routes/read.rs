@@ -162,8 +162,8 @@ impl Reader<'_> {
         Ok(RunState { row, state: Bytes(codec::encode_state(&state).map_err(|error| unstorable(&error))?) })
     }
 
-    fn open_runs(&self, found: branchpoint_backend::OpenApprovals) -> Result<OpenRuns, Problem> {
-        let numbers: BTreeSet<RunNo> = found.open.iter().map(|open| open.run).collect();
+    fn open_runs(&self, listed: branchpoint_backend::OpenApprovals) -> Result<OpenRuns, Problem> {
+        let numbers: BTreeSet<RunNo> = listed.open.iter().map(|open| open.run).collect();
         if numbers.len() > MAX_OPEN {
             let detail = format!(
                 "More than {MAX_OPEN} runs have open approvals. Use the web page, or the command on the server."
@@ -175,7 +175,7 @@ impl Reader<'_> {
             let Ok(row) = self.run(number) else { continue };
             open.runs.push((self.state(&row)?, masked::approval_records(self.backend, number)?));
         }
-        for (id, error) in found.unreadable {
+        for (id, error) in listed.unreadable {
             if self.backend.run(&id)?.is_some_and(|run| self.may_read(&run)) {
                 open.unreadable.push((id, error.to_string()));
             }
