@@ -724,6 +724,8 @@ export type Fix = {
 
 /** A new run that repeats another from a step on. */
 export type ForkRequest = {
+  /** The number of events that the new run has of this one, in place of `step`. */
+  events?: number | null
   /** The id of the new run; generated if absent. */
   id?: string | null
   /** Runners perform the calls, instead of the script of the run. */
@@ -1336,6 +1338,8 @@ export type Selection = {
   children?: boolean
   /** Runs whose id, workflow, input or result contains all these words. */
   q?: string | null
+  /** Sessions, too. */
+  sessions?: boolean
   /** Runs started at or after this time, RFC 3339, or within this duration, such as `24h`. */
   since?: string | null
   /** Runs with one of these statuses. */
@@ -1355,6 +1359,8 @@ export type ServerFacts = {
   host: string
   /** The time of the server, RFC 3339. */
   now: string
+  /** The version of the requests to `/read`. */
+  reads: number
   version: string
 }
 
