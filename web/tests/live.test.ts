@@ -41,6 +41,18 @@ test('the full record of a step that changes while it is first requested is requ
   await vi.waitFor(() => expect(client.getQueryState(['step', 'r1', 'write#1'])).toMatchObject({ isInvalidated: true }))
 })
 
+test('an older response of a request that repeats another does not stand, either', async () => {
+  const client = new QueryClient()
+  const key = ['approval', 'notes/3']
+  const vote = { user: 'bob', choice: 'approve' }
+  client.setQueryData(key, { key: 'notes/3', votes: [] })
+  const { respond } = request(client, key)
+  applyEvents(client, [{ event: 'approval', id: null, data: { key: 'notes/3', status: 'open', votes: [vote] } }])
+  expect(client.getQueryData(key)).toMatchObject({ votes: [vote] })
+  respond('before the vote')
+  await vi.waitFor(() => expect(client.getQueryState(key)).toMatchObject({ data: 'before the vote', isInvalidated: true }))
+})
+
 test('what a topic does not keep up to date is not loaded again', () => {
   const client = new QueryClient()
   client.setQueryData(['session', 'helper', 'c2', 'now'], 'another session')

@@ -48,9 +48,9 @@ function loadOnceMore(client: QueryClient, query: Query | undefined): void {
   void query.promise?.then(again, () => repeated.delete(query))
 }
 
-/** Like `loadOnceMore`, for the queries of a list that have not loaded it yet. */
+/** Like `loadOnceMore`, for all queries of a list. */
 function loadListsOnceMore(client: QueryClient, key: string): void {
-  for (const query of client.getQueryCache().findAll({ queryKey: [key] })) if (query.state.data === undefined) loadOnceMore(client, query)
+  for (const query of client.getQueryCache().findAll({ queryKey: [key] })) loadOnceMore(client, query)
 }
 
 function resetTopic(topic: string, stale: Set<string>): void {
@@ -124,7 +124,7 @@ function patchStep(client: QueryClient, { run, step }: { run: string; step: Step
   traceStore(run).merge(step)
   // The full record has evaluation trees and whole values, which deltas leave out: it is loaded again when it is in view.
   const query = client.getQueryCache().find({ queryKey: ['step', run, step.key] })
-  if (query?.state.data === undefined) loadOnceMore(client, query)
+  loadOnceMore(client, query)
   const open = client.getQueryData<Step>(['step', run, step.key])
   if (open && (open.status !== step.status || open.attempts.length !== step.attempts.length)) {
     void client.invalidateQueries({ queryKey: ['step', run, step.key] })

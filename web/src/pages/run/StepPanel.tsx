@@ -69,11 +69,16 @@ function Frame({ title, kind, type, shape, children, onClose, onRound, takesFocu
 
 const LABELS: Record<Tab, string> = { why: 'Why', input: 'Input', output: 'Output', attempts: 'Attempts', votes: 'Votes', source: 'Source' }
 
+/** The newest record of a step with the values of its full record; one that was loaded to find the step may have older ones. */
+function withValues(step: Step, full: Step): Step {
+  return { ...full, ...step, decisions: full.decisions, input: full.input, output: full.output, tool_calls: full.tool_calls }
+}
+
 function StepBody({ run, view, step, store, onOpen }: Pick<PanelProps, 'run' | 'view' | 'store' | 'onOpen'> & { step: Step }) {
   const full = useQuery(stepQuery(run.id, step.key))
   const text = store.text(step.key)
   // The newest status comes from the stream, values and evaluation trees from the full record.
-  const detail: Step = full.data ? { ...full.data, ...step, decisions: full.data.decisions } : step
+  const detail: Step = full.data ? withValues(step, full.data) : step
   const tabs = tabsOf(detail, text !== undefined)
   const tab = view.tab && tabs.includes(view.tab) ? view.tab : text !== undefined && !tabs.includes('why') ? 'output' : tabs[0] ?? 'source'
   return (

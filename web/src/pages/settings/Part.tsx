@@ -20,7 +20,7 @@ export function Part<T>({ title, note, action, query, what, children }: {
   children: (loaded: T) => ReactNode
 }) {
   return (
-    <section className="card table-card settings-part">
+    <section className="card table-card settings-part" aria-busy={query.isPending || undefined}>
       <div className="card-head"><h2>{title}</h2><span className="grow" />{action}</div>
       {note && <p className="settings-note">{note}</p>}
       {query.isPending && <SkeletonRows rows={4} height={40} />}
