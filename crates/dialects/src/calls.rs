@@ -104,6 +104,9 @@ impl Walk<'_> {
     }
 
     fn read(&mut self, call: &Call) -> Result<Arc<CalledWorkflow>, Vec<Diagnostic>> {
+        if self.callers.is_empty() && !self.library.may_call(&call.name) {
+            return Err(self.calls.unknown_workflow(call).into_iter().collect());
+        }
         if let Some(document) = self.documents.get(&call.name) {
             return Ok(Arc::clone(document));
         }

@@ -75,6 +75,11 @@ pub trait Library {
         None
     }
 
+    /// Whether the document that is being loaded may call a workflow. The workflows that it calls may call any.
+    fn may_call(&self, _name: &str) -> bool {
+        true
+    }
+
     /// The name of the document that is being loaded, if it has one in the library: a call of it is circular.
     fn root(&self) -> Option<&str> {
         None

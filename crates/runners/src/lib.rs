@@ -75,7 +75,7 @@ pub mod tools;
 
 pub use bounded_read::{ReadError, read_line, read_regular_file, read_regular_text_file, read_text, read_text_file};
 pub use hexadecimal::hexadecimal;
-pub use judge::judge;
+pub use judge::{judge, retry_after};
 pub use local::shell::{Listener, MAX_OUTPUT, Shell, max_output};
 pub use local::{Local, SecretStore, agents, no_secrets};
 pub use models::Models;

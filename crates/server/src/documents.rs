@@ -9,6 +9,7 @@ use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, LoadOptions, Loaded, agent_programs, document_name, load_all};
 use branchpoint_expr::Dialect;
 
+use crate::caller::{Action, Caller};
 use crate::problem::Problem;
 use crate::time::now_ms;
 
@@ -20,6 +21,15 @@ pub(crate) struct Source<'t> {
     pub(crate) name: Option<&'t str>,
     /// The dialect; detected by the content if absent.
     pub(crate) dialect: Option<Dialect>,
+    /// Who sent the text; none for a saved text. Workflows that this caller may not read do not exist for the text, because a call of a
+    /// workflow starts it. Whoever may save documents may also start the workflows that they may read.
+    pub(crate) author: Option<&'t Caller>,
+}
+
+impl Source<'_> {
+    fn may_call(&self, workflow: &str) -> bool {
+        self.author.is_none_or(|author| author.may(Action::Read, workflow).is_ok())
+    }
 }
 
 /// Loads a text with the stored workflows that it calls.
@@ -33,15 +43,16 @@ pub(crate) fn load_scripted(
     source: Source<'_>,
     scripted: BTreeSet<String>,
 ) -> Result<Loaded, Problem> {
-    let callees = backend.workflows()?.into_iter().map(|workflow| workflow.name).collect();
+    let callees = backend.workflows()?.into_iter().map(|workflow| workflow.name);
+    let callees = callees.filter(|name| source.may_call(name)).collect();
     let options = LoadOptions { dialect: source.dialect, scripted, callees: Some(callees) };
-    Ok(load_all(source.text, &options, &Stored { backend, root: source.name }))
+    Ok(load_all(source.text, &options, &Stored { backend, source }))
 }
 
 /// The latest versions of the stored workflows.
 struct Stored<'b> {
     backend: &'b dyn Backend,
-    root: Option<&'b str>,
+    source: Source<'b>,
 }
 
 impl Stored<'_> {
@@ -61,8 +72,12 @@ impl Library for Stored<'_> {
         self.text(name)?.err()
     }
 
+    fn may_call(&self, name: &str) -> bool {
+        self.source.may_call(name)
+    }
+
     fn root(&self) -> Option<&str> {
-        self.root
+        self.source.name
     }
 }
 
@@ -95,8 +110,7 @@ impl Executable {
         };
         let mut children = loaded.children;
         let agents = agent_programs([&program].into_iter().chain(children.values()));
-        let refused = |problems| Problem::invalid_input(format!("An agent's `stop_when` is invalid: {problems}."));
-        children.extend(agents.map_err(refused)?);
+        children.extend(agents.map_err(refused_agent)?);
         let dialect = loaded.dialect.map(|dialect| dialect.as_str().to_owned()).unwrap_or_default();
         let document = Document { name, dialect, origin, text };
         Ok(Self { document, dialect: loaded.dialect, program, children })
@@ -113,6 +127,11 @@ impl Executable {
 pub(crate) fn unknown_dialect(name: &str) -> String {
     let known = Dialect::ALL.map(Dialect::as_str).join(", ");
     format!("`{name}` is not a dialect. The dialects are {known}.")
+}
+
+/// A condition of an agent is invalid.
+pub(crate) fn refused_agent(problems: impl std::fmt::Display) -> Problem {
+    Problem::invalid_input(format!("An agent's `stop_when` is invalid: {problems}."))
 }
 
 /// The name of a document: its own, else the one that the request chose.

@@ -16,7 +16,7 @@ pub(crate) fn save(app: &App, examples: &[Example]) -> io::Result<()> {
     app.handles.with_first(|backend| {
         for example in examples {
             let name = document_name(example.text).unwrap_or_else(|| example.name.to_owned());
-            let source = Source { text: example.text, name: Some(&name), dialect: None };
+            let source = Source { text: example.text, name: Some(&name), dialect: None, author: None };
             let loaded = load(&*backend, source).map_err(|problem| failed(example, &problem))?;
             let is_used = backend.workflow(&name).map_err(io::Error::other)?.is_some();
             let dialect = loaded.dialect.map(|dialect| format!("{name}-{}", dialect.as_str()));

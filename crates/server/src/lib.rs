@@ -35,6 +35,7 @@ mod metrics;
 mod oidc;
 mod openapi;
 mod page;
+mod parameters;
 mod permissions;
 mod prepared_workflows;
 mod problem;

@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 use branchpoint_backend::{Backend, NamedSecret, is_secret_name};
 use branchpoint_core::effect::{FilesOperation, Kind, Request, SecretForm};
 use branchpoint_core::ir::{Effect, Index as _, Program};
+use branchpoint_dialects::agent_programs;
 use branchpoint_expr::{Expression, Value};
 
 use crate::access::Pattern;
 use crate::app::App;
+use crate::documents::refused_agent;
 use crate::problem::{Problem, ProblemKind};
 
 /// What workflows whose names match a pattern may use, although their documents were saved over the API.
@@ -43,9 +45,32 @@ pub(crate) struct Needs {
     environment: BTreeSet<String>,
 }
 
+/// What the documents of a run use of the machine, with the names of their workflows. A called workflow has the permissions of its own
+/// name, not those of its caller.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DocumentNeeds(Vec<(String, Needs)>);
+
+impl DocumentNeeds {
+    /// Adds a document that was saved over the API.
+    pub(crate) fn add(&mut self, workflow: &str, needs: Needs) {
+        self.0.push((workflow.to_owned(), needs));
+    }
+
+    /// Fails unless each document has the permissions for what it uses.
+    pub(crate) fn check(&self, app: &App, backend: &dyn Backend) -> Result<(), Problem> {
+        self.0.iter().try_for_each(|(workflow, needs)| needs.check(app, backend, workflow))
+    }
+}
+
 impl Needs {
+    /// What a document uses when a script answers these steps: its program, and the programs of its agents.
+    pub(crate) fn of_document(program: &Program, scripted: &BTreeSet<String>) -> Result<Self, Problem> {
+        let agents = agent_programs([program]).map_err(refused_agent)?;
+        Ok(Self::of([program].into_iter().chain(agents.values()), scripted))
+    }
+
     /// What programs use when a script answers these steps.
-    pub(crate) fn of<'p>(programs: impl IntoIterator<Item = &'p Program>, scripted: &BTreeSet<String>) -> Self {
+    fn of<'p>(programs: impl IntoIterator<Item = &'p Program>, scripted: &BTreeSet<String>) -> Self {
         let (mut needs, mut has_inserted) = (Self::default(), false);
         for program in programs {
             needs
@@ -110,7 +135,7 @@ impl Needs {
     }
 
     /// Fails unless the permissions of the operator, and for secrets those of named secrets, cover the needs of a workflow.
-    pub(crate) fn check(&self, app: &App, backend: &dyn Backend, workflow: &str) -> Result<(), Problem> {
+    fn check(&self, app: &App, backend: &dyn Backend, workflow: &str) -> Result<(), Problem> {
         // A secret of the machine is used before a named one, which therefore permits nothing for its name.
         let is_named = |name: &str| is_secret_name(name) && !(app.host.has_own_secret)(name);
         let needs_named = self.secrets.iter().any(|name| is_named(name));

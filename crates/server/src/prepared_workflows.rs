@@ -12,7 +12,7 @@ use branchpoint_runners::Secrets;
 use crate::app::App;
 use crate::catalogue::Version;
 use crate::documents::{Executable, Source, dialect_named, load_scripted};
-use crate::permissions::Needs;
+use crate::permissions::{DocumentNeeds, Needs};
 use crate::problem::Problem;
 use crate::routes::workflows::ORIGIN;
 use crate::scripts::RunScript;
@@ -25,7 +25,7 @@ pub(crate) struct PreparedWorkflow {
     /// The secrets in the programs.
     pub(crate) secrets: Secrets,
     /// What it uses of the machine, as far as its documents were saved over the API.
-    pub(crate) needs: Needs,
+    pub(crate) needs: DocumentNeeds,
     loaded: Instant,
 }
 
@@ -72,33 +72,52 @@ pub(crate) fn prepare_unsaved(executable: &Executable, workflow: WorkflowNo) -> 
     for program in executable.children.values() {
         secrets.add(Secrets::in_program(program).values());
     }
-    PreparedWorkflow { workflow, dialect: executable.dialect, secrets, needs: Needs::default(), loaded: Instant::now() }
+    PreparedWorkflow {
+        workflow,
+        dialect: executable.dialect,
+        secrets,
+        needs: DocumentNeeds::default(),
+        loaded: Instant::now(),
+    }
 }
 
-/// What a workflow uses of the machine, as far as its documents were saved over the API.
+/// What the documents of a workflow use of the machine, as far as they were saved over the API.
 fn needs_of(
     app: &App,
     backend: &dyn Backend,
     version: &Version,
     executable: &Executable,
     scripted: &BTreeSet<String>,
-) -> Result<Needs, Problem> {
-    let is_root_saved = *version.origin == *ORIGIN;
-    let mut programs = Vec::new();
-    if is_root_saved {
-        programs.push(&executable.program);
+) -> Result<DocumentNeeds, Problem> {
+    documents_needs(app, backend, (executable, *version.origin == *ORIGIN), scripted)
+}
+
+/// What the documents of a workflow use of the machine when its own document is being saved over the API.
+pub(crate) fn needs_of_saved(
+    app: &App,
+    backend: &dyn Backend,
+    executable: &Executable,
+    scripted: &BTreeSet<String>,
+) -> Result<DocumentNeeds, Problem> {
+    documents_needs(app, backend, (executable, true), scripted)
+}
+
+fn documents_needs(
+    app: &App,
+    backend: &dyn Backend,
+    (executable, is_saved): (&Executable, bool),
+    scripted: &BTreeSet<String>,
+) -> Result<DocumentNeeds, Problem> {
+    let mut needs = DocumentNeeds::default();
+    if is_saved {
+        needs.add(&executable.document.name, Needs::of_document(&executable.program, scripted)?);
     }
     for (name, program) in executable.children.iter().filter(|(name, _)| !name.starts_with(AGENT)) {
-        let is_saved = |version: &Arc<Version>| *version.origin == *ORIGIN;
-        if is_root_saved || app.versions(backend, name)?.last().is_some_and(is_saved) {
-            programs.push(program);
+        if app.versions(backend, name)?.last().is_some_and(|version| *version.origin == *ORIGIN) {
+            needs.add(name, Needs::of_document(program, scripted)?);
         }
     }
-    if !programs.is_empty() {
-        programs
-            .extend(executable.children.iter().filter(|(name, _)| name.starts_with(AGENT)).map(|(_, program)| program));
-    }
-    Ok(Needs::of(programs, scripted))
+    Ok(needs)
 }
 
 /// Fails unless a version of a workflow may perform its calls without a script.
@@ -106,7 +125,7 @@ pub(crate) fn check_live(app: &App, backend: &dyn Backend, version: &Version) ->
     let scripted = BTreeSet::new();
     let executable = executable(backend, version, scripted.clone())?;
     let needs = needs_of(app, backend, version, &executable, &scripted)?;
-    needs.check(app, backend, &version.name)
+    needs.check(app, backend)
 }
 
 /// Saves a version of a workflow for a run in which a script answers these steps.
@@ -117,7 +136,7 @@ pub(crate) fn save_version(
     scripted: &BTreeSet<String>,
 ) -> Result<WorkflowNo, Problem> {
     let executable = executable(backend, version, scripted.clone())?;
-    needs_of(app, backend, version, &executable, scripted)?.check(app, backend, &version.name)?;
+    needs_of(app, backend, version, &executable, scripted)?.check(app, backend)?;
     executable.save(backend)
 }
 
@@ -129,7 +148,7 @@ pub(crate) fn executable(
 ) -> Result<Executable, Problem> {
     let document = backend.document(version.workflow)?;
     let dialect = dialect_named(&document.dialect);
-    let source = Source { text: &document.text, name: Some(&version.name), dialect };
+    let source = Source { text: &document.text, name: Some(&version.name), dialect, author: None };
     let loaded = load_scripted(backend, source, scripted)?;
     Executable::new(loaded, document.name, document.origin, document.text)
 }

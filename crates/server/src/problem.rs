@@ -70,6 +70,7 @@ problem_kinds! {
     UnknownChoice "unknown_choice" UNPROCESSABLE_ENTITY "Unknown choice",
     BadForm "bad_form" UNPROCESSABLE_ENTITY "The form is invalid",
     BadDelegate "bad_delegate" UNPROCESSABLE_ENTITY "Not a possible delegate",
+    LimitReached "limit_reached" TOO_MANY_REQUESTS "The share of one user is used up",
     Internal "internal" INTERNAL_SERVER_ERROR "The server has a defect",
     Unavailable "unavailable" SERVICE_UNAVAILABLE "Temporarily unavailable",
 }
@@ -138,6 +139,11 @@ impl Problem {
 
     pub(crate) fn is_not_found(&self) -> bool {
         self.0.kind == ProblemKind::NotFound
+    }
+
+    #[cfg(test)]
+    pub(crate) fn kind(&self) -> ProblemKind {
+        self.0.kind
     }
 
     pub(crate) fn detail(&self) -> &str {

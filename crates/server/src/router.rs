@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::guard::{Guard, guard};
 use crate::openapi;
 use crate::page;
+use crate::parameters::{QueryParameters, reject_unknown};
 use crate::problem::{Problem, ProblemKind};
 use crate::routes::{api, health, sign_in};
 
@@ -41,7 +42,8 @@ pub(crate) fn documented(version: &str, base_path: &str) -> (Router<App>, Docume
         .nest("/api/v1", api())
         .merge(health::routes())
         .split_for_parts();
-    (routes, openapi::finish(document))
+    let known = QueryParameters::of(&document);
+    (routes.route_layer(from_fn_with_state(known, reject_unknown)), openapi::finish(document))
 }
 
 /// Routes below a path. A nested router does not match the path with a slash at its end, so its root has a route of its own.

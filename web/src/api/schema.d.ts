@@ -216,8 +216,10 @@ export type BulkPreview = {
   count: number
   /** Runs that match and are left as they are. */
   left: SkippedRuns[]
-  /** Whether more runs match than one request changes. Repeat the request for them. */
+  /** Whether more runs match than one request changes or looks at. Repeat the request for them, with `next` as `after`. */
   more: boolean
+  /** Where the next request goes on; null if there are no more runs. */
+  next?: string | null
   /** The first of them, the oldest first. */
   runs: Run[]
 }
@@ -225,6 +227,8 @@ export type BulkPreview = {
 /** A change of several runs. */
 export type BulkRequest = {
   action: BulkAction
+  /** Only runs after those of an earlier response, from its `next`. */
+  after?: string | null
   /** The `confirmation` of the preview. A request that would change other runs than the preview showed is rejected with a new preview. */
   confirmation?: string | null
   /** Shows which runs would change. Nothing changes. */
@@ -473,7 +477,7 @@ export type Delivery = {
   response?: string | null
   /** The id of the run; null for a test. */
   run?: string | null
-  /** `pending`, `delivered` or `failed`. */
+  /** `pending`, `delivered`, `failed`, or `skipped` if it was not necessary any more. */
   status: string
 }
 

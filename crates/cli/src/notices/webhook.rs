@@ -8,7 +8,7 @@ use branchpoint_core::ir::Effect;
 use branchpoint_core::ir::builder::effect;
 use branchpoint_expr::{Object, Value};
 use branchpoint_runners::tools::{Tools, signed_headers};
-use branchpoint_runners::{Answer, Call, CancellationToken, SecretStore, no_secrets, runtime};
+use branchpoint_runners::{Answer, Call, CancellationToken, SecretStore, no_secrets, retry_after, runtime};
 
 use super::sender::Outcome;
 use super::settings::WebhookSettings;
@@ -93,13 +93,18 @@ impl Webhook {
             Some(Answer::Http(HttpResponse { status, .. })) if (200..300).contains(&status) => {
                 Outcome::Delivered(format!("status {status}"))
             }
+            // The target of a redirect can have a secret in it, like the address of the webhook.
+            Some(Answer::Http(HttpResponse { status, headers, .. }))
+                if status < 400 && headers.contains_key("location") =>
+            {
+                Outcome::Rejected(format!(
+                    "the webhook responded with status {status}, a redirect, which is not followed"
+                ))
+            }
             Some(Answer::Http(HttpResponse { status, headers, .. })) => {
-                match headers.get("location").filter(|_| status < 400) {
-                    Some(to) => Outcome::Rejected(format!(
-                        "the webhook responded with status {status}, a redirect to {to}, which is not followed"
-                    )),
-                    None => Outcome::Failed(format!("the webhook responded with status {status}"), 0),
-                }
+                let wait = retry_after(&headers).unwrap_or_default();
+                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                Outcome::Failed(format!("the webhook responded with status {status}"), wait_ms)
             }
             Some(Answer::Failed(failed)) => {
                 Outcome::Failed(format!("the webhook cannot be reached: {}", self.without_address(&failed.message)), 0)

@@ -179,3 +179,30 @@ fn a_vote_carries_a_form() {
     let other = json!({"choice": "approve", "form": {"amount": 60}});
     assert_eq!(vote(&server, &key, Some("k"), &other).problem(409), "not_pending");
 }
+
+/// A graph with an approval by anyone and, behind it, one by rules.
+const TWO_KINDS: &str = r#"{"nodes": [{"id": "s", "type": "start", "data": {"initialInput": "x"}},
+    {"id": "first", "type": "approval", "data": {"prompt": "Go?"}},
+    {"id": "second", "type": "approval", "data": {"prompt": "Really?", "approval": {"self_approval": true}}}],
+    "connections": [{"source": "s", "target": "first"}, {"source": "first", "target": "second", "sourceHandle": "approve"}]}"#;
+
+#[test]
+fn settled_approvals_of_both_kinds_in_one_run_are_listed() {
+    let server = Server::demo();
+    server.post("/workflows", &json!({"text": TWO_KINDS, "name": "two-kinds"})).expect(201);
+    server.post("/runs?wait=30s", &json!({"workflow": "two-kinds", "id": "k1"})).expect(200);
+    vote(&server, "k1/first", None, &json!({"choice": "approve"})).expect(200);
+    let steps = |list: &Value| -> Vec<String> {
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|approval| approval["step"].as_str().unwrap().to_owned()).collect()
+    };
+    let open = server.until("/approvals?show=all", |list| steps(list) == ["second"]);
+    let answered = |expected: &[&str]| {
+        let list = server.get("/approvals?show=answered&workflow=two-kinds").expect(200);
+        assert_eq!(steps(&list), expected, "{list:#}");
+    };
+    answered(&["first"]);
+    vote(&server, open["items"][0]["key"].as_str().unwrap(), None, &json!({"choice": "approve"})).expect(200);
+    server.until("/runs/k1", |run| run["status"] == "completed");
+    answered(&["second", "first"]);
+}

@@ -223,3 +223,59 @@ fn a_changed_workflow_that_runners_perform_needs_permissions_although_a_script_a
     let typo = json!({"step": "deploy", "lvie": true});
     assert_eq!(server.post("/runs/d1/fork", &typo).problem(422), "invalid_input");
 }
+
+#[test]
+fn runs_that_cannot_change_do_not_keep_a_bulk_action_from_the_others() {
+    let server = Server::demo();
+    waiting(&server, "oldest");
+    let text = "name: tiny\nsteps:\n  - {id: t, step_type: text, template: Hello}\n";
+    server.post("/workflows", &json!({"text": text})).expect(201);
+    for number in 0..505 {
+        let body = json!({"workflow": "tiny", "id": format!("n{number}")});
+        assert!(matches!(server.post("/runs", &body).status, 200 | 202));
+    }
+    server.until("/runs?workflow=tiny&status=running", |runs| runs["items"] == json!([]));
+    let change = |more: Value| {
+        let mut body = json!({"action": "cancel"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        server.post("/runs/bulk", &body)
+    };
+    let preview = change(json!({"dry_run": true})).expect(200);
+    assert_eq!(preview["runs"][0]["id"], "oldest", "{preview:#}");
+    assert_eq!((&preview["more"], &preview["next"]), (&json!(false), &Value::Null));
+    assert_eq!(preview["left"], json!([{"reason": "They have ended.", "count": 505}]));
+    let done = change(json!({"confirmation": preview["confirmation"]})).expect(200);
+    assert_eq!(done["outcomes"][0]["changed"], true, "{done:#}");
+    let beyond =
+        change(json!({"dry_run": true, "after": server.get("/runs?limit=200").expect(200)["next"]})).expect(200);
+    assert_eq!(beyond["left"], json!([{"reason": "They have ended.", "count": 306}]));
+    assert_eq!(change(json!({"dry_run": true, "after": "x"})).problem(400), "bad_request");
+}
+
+#[test]
+fn unknown_parameters_and_fields_are_rejected() {
+    let server = Server::demo();
+    waiting(&server, "p1");
+    for path in [
+        "/runs?stat=failed",
+        "/runs/p1?x",
+        "/approvals?workflows=a",
+        "/me?x=1",
+        "/events?topic=runs",
+        "/workflows?limit=2&name=a",
+    ] {
+        let rejected = server.get(path);
+        assert_eq!(rejected.problem(400), "bad_request", "{path}");
+        assert!(
+            rejected.json()["detail"].as_str().unwrap().contains("is not a parameter"),
+            "{path}: {}",
+            rejected.text
+        );
+    }
+    server.get("/runs?status=failed&limit=2").expect(200);
+    let refused = server.post("/runs?wai=30s", &json!({"workflow": "approved-email"}));
+    assert_eq!(refused.problem(400), "bad_request");
+    assert_eq!(server.post("/approvals/p1/4/cancel", &json!({"reasn": "x"})).problem(422), "invalid_input");
+    let what_if = json!({"with": {}, "decison": 1});
+    assert_eq!(server.post("/runs/p1/trace/draft_email/what-if", &what_if).problem(422), "invalid_input");
+}

@@ -301,3 +301,19 @@ fn common_mistakes_have_fixes_that_help() {
         assert_eq!(applied(&text, &finding["fixes"][0]["edits"]), fixed, "{finding:#}");
     }
 }
+
+#[test]
+fn large_documents_are_not_compared() {
+    let server = Server::demo();
+    let document = |bytes: usize| {
+        format!("name: a\nsteps:\n  - {{id: t, step_type: text, template: \"{}\"}}\n", "x".repeat(bytes))
+    };
+    let small = document(10);
+    for (old, new) in [(document(600_000), small.clone()), (small.clone(), document(3_000_000))] {
+        let refused = server.post("/diff", &json!({"old": old, "text": new}));
+        assert_eq!(refused.problem(413), "too_large");
+        assert_eq!(refused.json()["limit"], 512 * 1024);
+    }
+    let changes = server.post("/diff", &json!({"old": small, "text": document(400_000)})).expect(200);
+    assert_eq!(changes["changes"].as_array().unwrap().len(), 1);
+}

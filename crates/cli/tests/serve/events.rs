@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::client::Server;
+use crate::identity::Guarded;
 
 /// An open event stream.
 pub(crate) struct Stream(BufReader<TcpStream>);
@@ -19,8 +20,13 @@ pub(crate) struct Event {
 
 impl Stream {
     pub(crate) fn open(server: &Server, topics: &str, last: Option<&str>) -> Self {
-        let mut stream = server.connect();
         let last = last.map(|last| format!("last-event-id: {last}\r\n")).unwrap_or_default();
+        Self::open_with(server, topics, &last)
+    }
+
+    /// A stream of a request with these header lines.
+    pub(crate) fn open_with(server: &Server, topics: &str, last: &str) -> Self {
+        let mut stream = server.connect();
         let head = format!("GET /api/v1/events?topics={topics} HTTP/1.1\r\nhost: {}\r\n{last}\r\n", server.address);
         stream.write_all(head.as_bytes()).expect("the request is sent");
         let mut stream = Self(BufReader::new(stream));
@@ -44,6 +50,22 @@ impl Stream {
             } else if let Some(data) = line.strip_prefix("data: ") {
                 event.data = serde_json::from_str(data).expect("data is JSON");
                 return event;
+            }
+        }
+    }
+
+    /// Reads to the end of the stream. Returns false if it stays open for longer than a silent stream shows that it is alive.
+    pub(crate) fn ends(mut self) -> bool {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.0.read_line(&mut line) {
+                Ok(0) => return true,
+                // The last chunk of the response. The connection stays open for other requests.
+                Ok(_) if line.trim_end() == "0" => return true,
+                Ok(_) if line.starts_with(": ping") => return false,
+                Ok(_) => {}
+                Err(_) => return false,
             }
         }
     }
@@ -138,4 +160,44 @@ fn streams_end_when_the_server_stops() {
     let mut rest = String::new();
     let _ = std::io::Read::read_to_string(&mut stream.0, &mut rest);
     assert!(begin.elapsed().as_secs() < 8, "the stream ends before the grace period");
+}
+
+#[test]
+fn a_stream_ends_with_its_credential() {
+    let guarded = Guarded::new();
+    let open = |token: &str| {
+        let mut stream = Stream::open_with(&guarded.server, "runs", &format!("authorization: Bearer {token}\r\n"));
+        assert_eq!(stream.next().name, "hello");
+        stream
+    };
+    let remaining = guarded.token(&["create", "--user", "ada", "--role", "admin"]);
+    let mut remaining_stream = open(&remaining);
+    let expiring = open(&guarded.token(&["create", "--user", "eve", "--expires", "3s"]));
+    // Another process revokes it.
+    let revoked = guarded.token(&["create", "--user", "bob"]);
+    let revoked_stream = open(&revoked);
+    let id = revoked.split('_').nth(1).expect("the id is part of the token");
+    guarded.token(&["revoke", id]);
+    assert!(revoked_stream.ends(), "the stream of a revoked token goes on");
+    assert!(expiring.ends(), "the stream of an expired token goes on");
+    let text = "name: hello\nsteps:\n  - {id: greet, step_type: text, template: Hello}\n";
+    guarded.with(&remaining, "POST", "/workflows", &json!({"text": text})).expect(201);
+    guarded.with(&remaining, "POST", "/runs?wait=30s", &json!({"workflow": "hello", "id": "r1"})).expect(200);
+    remaining_stream.until(|event| event.name == "run" && event.data["id"] == "r1");
+}
+
+#[test]
+fn one_user_follows_a_share_of_all_topics() {
+    let guarded = Guarded::new();
+    let tokens = ["eve", "ada"].map(|user| guarded.token(&["create", "--user", user]));
+    let open = |token: &str, begin: usize| {
+        let topics: Vec<String> = (begin..begin + 200).map(|number| format!("run:r{number}")).collect();
+        Stream::open_with(&guarded.server, &topics.join(","), &format!("authorization: Bearer {token}\r\n"))
+    };
+    let streams: Vec<Stream> = (0..5).map(|at| open(&tokens[0], at * 200)).collect();
+    let many = (2_000..2_100).map(|number| format!("run:r{number}")).collect::<Vec<_>>().join(",");
+    let refused = guarded.with(&tokens[0], "GET", &format!("/events?topics={many}"), &Value::Null);
+    assert_eq!(refused.problem(429), "limit_reached");
+    assert_eq!(open(&tokens[1], 2_000).next().name, "hello");
+    drop(streams);
 }

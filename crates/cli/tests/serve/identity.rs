@@ -1,5 +1,6 @@
 //! Who may use a server: tokens, sign-in links, cookies, roles, and attacks on them.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -11,6 +12,8 @@ pub(crate) struct Guarded {
     pub(crate) server: Server,
     pub(crate) folder: tempfile::TempDir,
 }
+
+const ASK: &str = "name: ask\nsteps:\n  - {id: ask, step_type: prompt_call, prompt_template: Go}\n";
 
 const HELLO: &str = "name: hello\nsteps:\n  - {id: greet, step_type: text, template: Hello}\n";
 
@@ -290,4 +293,55 @@ fn an_admin_creates_a_link_that_signs_in_once() {
     let viewer = guarded.token(&["create", "--role", "editor"]);
     let link = json!({"user": "eve", "role": "admin"});
     assert_eq!(guarded.with(&viewer, "POST", "/settings/links", &link).problem(403), "forbidden");
+}
+
+#[test]
+fn a_change_whose_client_does_not_wait_is_logged() {
+    let guarded = Guarded::new();
+    let admin = guarded.token(&["create", "--user", "root", "--role", "admin"]);
+    guarded.with(&admin, "POST", "/workflows", &json!({"text": ASK})).expect(201);
+    let body =
+        json!({"workflow": "ask", "id": "a1", "script": {"ask": [{"$output": "x", "$delay_ms": 1000}]}}).to_string();
+    let head = format!(
+        "POST /api/v1/runs?wait=20s HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {admin}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        guarded.server.address,
+        body.len()
+    );
+    let mut stream = guarded.server.connect();
+    stream.write_all((head + &body).as_bytes()).expect("the request is sent");
+    let begin = std::time::Instant::now();
+    while guarded.with(&admin, "GET", "/runs/a1", &Value::Null).status != 200 {
+        assert!(begin.elapsed() < crate::client::PATIENCE, "the run does not start");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    drop(stream);
+    loop {
+        let entries = guarded.with(&admin, "GET", "/settings/audit", &Value::Null).expect(200);
+        let is_start = |entry: &&Value| entry["path"] == "/api/v1/runs" && entry["status"] == 200;
+        if entries.as_array().unwrap().iter().any(|entry| is_start(&entry)) {
+            break;
+        }
+        assert!(begin.elapsed() < crate::client::PATIENCE, "the start is not logged: {entries:#}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn the_form_of_a_sign_in_link_is_sent_by_its_own_page_only() {
+    let guarded = Guarded::new();
+    let link = guarded.token(&["link", "--user", "eve", "--role", "editor"]);
+    let code = link.split_once("code=").unwrap().1.to_owned();
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let own = format!("http://{}", guarded.server.address);
+    let send = |headers: &[(&str, &str)]| guarded.server.send("POST", "//sign-in", headers, &format!("code={code}"));
+    let others = ["null", "https://evil.example", "http://127.0.0.1:1"];
+    for origin in others {
+        assert_eq!(send(&[form, ("origin", origin)]).problem(403), "forbidden", "{origin}");
+    }
+    assert_eq!(send(&[form, ("origin", &own), ("sec-fetch-site", "cross-site")]).problem(403), "forbidden");
+    // A request without an origin comes from no page of a browser, which could sign its user in as someone else.
+    let opened = guarded.server.get(&format!("//sign-in?code={code}"));
+    let policy = &opened.headers["referrer-policy"];
+    assert!(policy == "same-origin", "with `{policy}`, browsers send the form with the origin `null`");
+    assert_eq!(send(&[form, ("origin", &own)]).status, 303);
 }

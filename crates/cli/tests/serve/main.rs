@@ -2,6 +2,7 @@
 
 mod approvals;
 mod attacks;
+mod callees;
 mod changes;
 mod client;
 mod dev;

@@ -41,6 +41,11 @@ struct Receiver {
 impl Receiver {
     /// A receiver whose first responses have these statuses; the others have 200.
     fn start(statuses: &[u16]) -> Self {
+        Self::with_headers(statuses, "")
+    }
+
+    /// The same with headers in every response.
+    fn with_headers(statuses: &[u16], headers: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound").to_string();
         let (messages, statuses) = (
@@ -51,7 +56,7 @@ impl Receiver {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (messages, statuses) = (Arc::clone(&messages), Arc::clone(&statuses));
-                thread::spawn(move || receive(stream, &messages, &statuses));
+                thread::spawn(move || receive(stream, &messages, &statuses, headers));
             }
         });
         receiver
@@ -75,7 +80,7 @@ impl Receiver {
     }
 }
 
-fn receive(stream: TcpStream, messages: &Mutex<Vec<Message>>, statuses: &Mutex<VecDeque<u16>>) {
+fn receive(stream: TcpStream, messages: &Mutex<Vec<Message>>, statuses: &Mutex<VecDeque<u16>>, more: &str) {
     let mut out = stream.try_clone().expect("a stream has two ends");
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
@@ -95,7 +100,7 @@ fn receive(stream: TcpStream, messages: &Mutex<Vec<Message>>, statuses: &Mutex<V
     let body = String::from_utf8(body).expect("text");
     messages.lock().unwrap_or_else(PoisonError::into_inner).push(Message { path, headers, body });
     let status = statuses.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(200);
-    let _ = write!(out, "HTTP/1.1 {status} X\r\nlocation: /moved\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    let _ = write!(out, "HTTP/1.1 {status} X\r\n{more}content-length: 0\r\nconnection: close\r\n\r\n");
 }
 
 const DOCUMENTS: [(&str, &str); 3] = [
@@ -207,12 +212,25 @@ fn a_failed_delivery_is_repeated_under_its_id_also_after_the_server_was_killed()
 
 #[test]
 fn a_redirect_is_not_followed_and_fails() {
-    let receiver = Receiver::start(&[302]);
+    let receiver = Receiver::with_headers(&[302], "location: /moved?token=canary-target\r\n");
     let hooked = Hooked::new(&settings(&receiver, ""));
     hooked.run("pay-fine", "r1");
     let failed = hooked.until(|delivery| delivery["status"] == "failed");
     assert!(failed["deliveries"][0]["response"].as_str().unwrap().contains("302"), "{failed:#}");
+    assert!(!failed.to_string().contains("canary"), "the target can be a secret: {failed:#}");
     assert_eq!(receiver.messages().len(), 1);
+}
+
+#[test]
+fn the_next_attempt_waits_as_long_as_the_receiver_asks_for() {
+    let receiver = Receiver::with_headers(&[503], "retry-after: 7000\r\n");
+    let hooked = Hooked::new(&settings(&receiver, ""));
+    hooked.run("pay-fine", "r1");
+    let waiting = hooked.until(|delivery| delivery["attempts"] == 1);
+    let delivery = &waiting["deliveries"][0];
+    let at = |key: &str| delivery[key].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let pause = at("next_attempt").duration_since(at("last_attempt"));
+    assert_eq!((delivery["status"].as_str().unwrap(), pause.as_secs()), ("pending", 7_000), "{waiting:#}");
 }
 
 #[test]

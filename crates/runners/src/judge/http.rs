@@ -1,5 +1,7 @@
 //! Judges HTTP responses.
 
+use std::time::Duration;
+
 use branchpoint_core::effect::{Body, HttpResponse};
 use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Object, Value};
@@ -31,9 +33,21 @@ pub(super) fn refused_status(call: &Call, kind: &str, status: u16, headers: &Obj
 
 /// The failure of a response with an unexpected status. Another attempt may succeed, after the wait that the server asks for.
 fn unexpected(kind: &str, status: u16, headers: &Object) -> AttemptError {
-    let wait = retry_after::retry_after(|name| header(headers, name));
+    let wait = retry_after(headers);
     let message = format!("the response has status {status}{}", retry_after::wait_clause(wait));
     AttemptError { retry: retry_after::retry_hint(wait), ..refused(kind, message) }
+}
+
+/// How long a response asks to wait before the next attempt, if it does.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let headers = [("retry-after".into(), "7".into())].into_iter().collect();
+/// assert_eq!(branchpoint_runners::retry_after(&headers), Some(Duration::from_secs(7)));
+/// ```
+pub fn retry_after(headers: &Object) -> Option<Duration> {
+    retry_after::retry_after(|name| header(headers, name))
 }
 
 fn header<'h>(headers: &'h Object, name: &str) -> Option<&'h str> {

@@ -16,6 +16,7 @@ use branchpoint_core::effect::Content;
 use branchpoint_core::{AttemptError, RetryHint};
 use branchpoint_expr::{Object, Value};
 
+pub use self::http::retry_after;
 use crate::runner::{Answer, Call};
 
 /// The value of the step, or why the attempt failed and whether another one makes sense.

@@ -6,6 +6,7 @@
 //! follow a run gets its record, its recent steps, and the texts of its models from their beginning.
 
 mod publisher;
+mod share;
 pub(crate) mod text;
 mod topic;
 
@@ -17,6 +18,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
+use crate::access::Access;
 use crate::app::App;
 use crate::caller::{Action, Caller};
 use crate::problem::{Problem, ProblemKind};
@@ -37,9 +39,6 @@ const WAITING_EVENTS: usize = 1_024;
 
 /// The topics of one client.
 const CLIENT_TOPICS: usize = 256;
-
-/// The topics of all clients.
-const ALL_TOPICS: usize = 4_096;
 
 /// The rendered text of an event.
 pub(crate) type EventText = Arc<str>;
@@ -200,7 +199,8 @@ impl Live {
             let data = json!({"topic": topic.to_string()});
             first.push(format!("id: {}-{}\nevent: reset\ndata: {data}\n\n", self.epoch, state.last).into());
         }
-        state.check_room(topics)?;
+        state.check_streams(&caller)?;
+        state.check_room(&caller, topics)?;
         for topic in topics {
             state.subscribe(topic);
         }
@@ -228,7 +228,7 @@ impl Live {
         let new: BTreeSet<Topic> = add.into_iter().filter(is_new).collect();
         let dropped: BTreeSet<&Topic> = remove.iter().filter(|topic| topics.contains(topic)).collect();
         check_count(topics.len() + new.len())?;
-        state.check_room(&new)?;
+        state.check_room(caller, &new)?;
         for topic in &new {
             state.subscribe(topic);
         }
@@ -257,6 +257,18 @@ impl Live {
         }
     }
 
+    /// Ends the streams of callers whose credentials were revoked, by any process, or have expired. Reads a small file if it has changed.
+    pub(crate) fn disconnect_expired(&self, access: &Access, now_ms: i64) {
+        let has_credentials = self.state().clients.values().any(|client| client.caller.credential.is_some());
+        if !has_credentials {
+            return;
+        }
+        // Without the file, no credential is known to be valid.
+        let valid = access.list(now_ms).unwrap_or_default();
+        let valid: BTreeSet<String> = valid.into_iter().map(|credential| credential.id).collect();
+        self.disconnect(|caller| caller.credential.as_ref().is_some_and(|credential| !valid.contains(credential)));
+    }
+
     /// Ends all streams.
     pub(crate) fn close(&self) {
         let mut state = self.state();
@@ -273,16 +285,6 @@ impl Live {
 }
 
 impl State {
-    /// Fails if there are too many topics to add these. Nothing is added before, so that a rejected request leaves nothing behind.
-    fn check_room(&self, topics: &BTreeSet<Topic>) -> Result<(), Problem> {
-        let new = topics.iter().filter(|topic| !self.topics.contains_key(topic)).count();
-        if self.topics.len() + new > ALL_TOPICS {
-            let detail = format!("Clients of the server follow {} topics already.", self.topics.len());
-            return Err(Problem::new(ProblemKind::Unavailable, detail).retry_after(5));
-        }
-        Ok(())
-    }
-
     fn subscribe(&mut self, topic: &Topic) {
         let last = self.last;
         if let Some(known) = self.topics.get_mut(topic) {
@@ -290,6 +292,7 @@ impl State {
             known.idle_since = None;
             return;
         }
+        self.make_room();
         self.topics.insert(topic.clone(), TopicState::new(last));
     }
 

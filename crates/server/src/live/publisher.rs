@@ -71,7 +71,7 @@ impl App {
 
 /// Publishes events until the server stops.
 pub(crate) async fn publish_until_stopped(app: App) {
-    let mut polled = Instant::now();
+    let (mut polled, mut checked) = (Instant::now(), Instant::now());
     let mut seen = PublishedState::default();
     loop {
         let _ = tokio::time::timeout(POLL_INTERVAL, app.live.wake.notified()).await;
@@ -79,6 +79,10 @@ pub(crate) async fn publish_until_stopped(app: App) {
             return;
         }
         tokio::time::sleep(INTERVAL).await;
+        if checked.elapsed() >= POLL_INTERVAL {
+            checked = Instant::now();
+            check_credentials(&app).await;
+        }
         let is_poll = polled.elapsed() >= POLL_INTERVAL;
         if is_poll {
             polled = Instant::now();
@@ -99,6 +103,19 @@ pub(crate) async fn publish_until_stopped(app: App) {
             }
         };
     }
+}
+
+/// Ends the streams of credentials that are not valid any more.
+async fn check_credentials(app: &App) {
+    let shared = app.clone();
+    let checked = app.compute(move || {
+        if let Some(access) = &shared.host.access {
+            shared.live.disconnect_expired(access, now_ms());
+        }
+        Ok(())
+    });
+    // It fails only while the server stops, which ends all streams.
+    let _ = checked.await;
 }
 
 /// What the publisher has seen of runs that other processes may drive.

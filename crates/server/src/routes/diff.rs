@@ -17,7 +17,7 @@ use crate::body::{Body, Path, Query};
 use crate::caller::{Action, Caller};
 use crate::documents::{Source, dialect_named, load};
 use crate::drawing::{Drawing, Marks, draw_compared};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(diff_versions)).routes(routes!(diff_texts))
@@ -149,18 +149,34 @@ async fn diff_texts(
     .await
 }
 
+/// The largest document that is compared, in bytes: comparing takes longer than loading.
+const MAX_BYTES: usize = 512 * 1024;
+
+fn check_size(text: &str, name: &str) -> Result<(), Problem> {
+    if text.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    let detail = format!(
+        "The {name} document has {} bytes. Only documents of at most {MAX_BYTES} bytes are compared.",
+        text.len()
+    );
+    Err(Problem::new(ProblemKind::TooLarge, detail).with("limit", MAX_BYTES))
+}
+
 fn diff(
     backend: &dyn Backend,
     [old, new]: [&str; 2],
     dialect: Option<Dialect>,
     name: Option<&str>,
 ) -> Result<Diff, Problem> {
+    check_size(old, "old")?;
+    check_size(new, "new")?;
     let changes = changes(old, new, dialect).map_err(|error| match &error {
         ChangesError::OldInvalid(findings) => Problem::invalid_document(findings, old, "the old document"),
         ChangesError::NewInvalid(findings) => Problem::invalid_document(findings, new, "the new document"),
         ChangesError::OtherDialect(..) => Problem::invalid_input(format!("{error}.")),
     })?;
-    let loaded = [old, new].map(|text| load(backend, Source { text, name, dialect }));
+    let loaded = [old, new].map(|text| load(backend, Source { text, name, dialect, author: None }));
     let [old_loaded, new_loaded] = loaded;
     let (old_loaded, new_loaded) = (old_loaded?, new_loaded?);
     let dialect = new_loaded.dialect.or(dialect).unwrap_or(Dialect::Steps);

@@ -86,7 +86,11 @@ async fn check(
     let shared = app.clone();
     app.call(move |backend| {
         let text = &request.text;
-        let checked = Checked::new(&shared, backend, Source { text, name: request.name.as_deref(), dialect })?;
+        let checked = Checked::new(
+            &shared,
+            backend,
+            Source { text, name: request.name.as_deref(), dialect, author: Some(&caller) },
+        )?;
         let program = checked.loaded.program.as_ref();
         Ok(Json(CheckResult {
             dialect: checked.loaded.dialect.map(|dialect| dialect.as_str().to_owned()),
@@ -156,7 +160,7 @@ async fn draw_document(
     let shared = app.clone();
     app.call(move |backend| {
         let (text, name) = (&request.text, request.name.as_deref());
-        let checked = Checked::new(&shared, backend, Source { text, name, dialect })?;
+        let checked = Checked::new(&shared, backend, Source { text, name, dialect, author: Some(&caller) })?;
         let drawing = checked.drawing(text).ok_or_else(|| checked.problem(text, name))?;
         Ok(Json(if request.with_fields { drawing.with_fields(text) } else { drawing }))
     })

@@ -52,7 +52,7 @@ struct DeliveryRecord {
     event: String,
     /// The id of the run; null for a test.
     run: Option<String>,
-    /// `pending`, `delivered` or `failed`.
+    /// `pending`, `delivered`, `failed`, or `skipped` if it was not necessary any more.
     status: &'static str,
     /// The number of attempts.
     attempts: u32,

@@ -329,8 +329,8 @@ async fn create(
     caller.may(Action::Edit, &name)?;
     let shared = app.clone();
     app.call(move |backend| {
-        let (user, message) = (caller.user, checked_message(request.message)?);
-        let new = NewVersion { name, text: request.text, dialect: request.dialect, base: Base::New, user, message };
+        let (author, message) = (caller, checked_message(request.message)?);
+        let new = NewVersion { name, text: request.text, dialect: request.dialect, base: Base::New, author, message };
         save_version(&shared, backend, new)
     })
     .await
@@ -380,8 +380,8 @@ async fn save(
     };
     let shared = app.clone();
     app.call(move |backend| {
-        let (user, message) = (caller.user, checked_message(request.message)?);
-        let new = NewVersion { name, text: request.text, dialect: request.dialect, base, user, message };
+        let (author, message) = (caller, checked_message(request.message)?);
+        let new = NewVersion { name, text: request.text, dialect: request.dialect, base, author, message };
         save_version(&shared, backend, new)
     })
     .await
@@ -401,15 +401,15 @@ struct NewVersion {
     text: String,
     dialect: Option<String>,
     base: Base,
-    user: String,
+    author: Caller,
     message: Option<String>,
 }
 
 fn save_version(app: &App, backend: &dyn Backend, new: NewVersion) -> Result<Response, Problem> {
-    let NewVersion { name, text, dialect, base, user, message } = new;
+    let NewVersion { name, text, dialect, base, author, message } = new;
     let dialect =
         dialect.map(|dialect| dialect_named(&dialect).ok_or_else(|| Problem::invalid_input(unknown_dialect(&dialect))));
-    let source = Source { text: &text, name: Some(&name), dialect: dialect.transpose()? };
+    let source = Source { text: &text, name: Some(&name), dialect: dialect.transpose()?, author: Some(&author) };
     let loaded = load(backend, source)?;
     let executable = Executable::new(loaded, name.clone(), ORIGIN.into(), text)?;
     // Two saves of the same version must not both succeed.
@@ -444,7 +444,7 @@ fn save_version(app: &App, backend: &dyn Backend, new: NewVersion) -> Result<Res
     let version = app.find_version(backend, &name, None)?;
     if let Some(notes) = &app.host.version_notes {
         // The version is saved; a note that cannot be written must not say otherwise.
-        let _ = notes.add(&VersionNote { hash: version.hash.to_string(), user, message });
+        let _ = notes.add(&VersionNote { hash: version.hash.to_string(), user: author.user, message });
     }
     app.live.publish(
         app,

@@ -108,7 +108,7 @@ fn delegation_problem(error: BackendError, caller: &Caller, now: &ApprovalJson) 
 
 /// Why an approval is cancelled.
 #[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub(super) struct CancelRequest {
     /// The reason, which the run records.
     reason: Option<String>,

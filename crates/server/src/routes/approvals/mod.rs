@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use branchpoint_backend::{ApprovalRecord, Backend, Filter, OpenApproval, Run, RunTrace};
 use branchpoint_core::Redact as _;
-use branchpoint_core::ir::DecisionKind;
+use branchpoint_core::ir::{DecisionKind, Status};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -115,7 +115,7 @@ pub(crate) fn readable_open(
 const MAX_SEARCHED: u32 = 1_000;
 
 /// The maximum number of runs whose traces are read for approvals that one answer has settled.
-const MAX_TRACED: usize = 100;
+const MAX_TRACED: usize = 500;
 
 /// Lists settled approvals of the newest runs.
 async fn answered(
@@ -177,7 +177,7 @@ fn find_settled(
             continue;
         }
         let records = backend.approval_records(run.run)?;
-        if records.is_empty() && traced < MAX_TRACED && may_have_answers(backend, &run)? {
+        if traced < MAX_TRACED && may_have_answers(backend, &run, records.is_empty())? {
             traced += 1;
             if let Ok(trace) = app.trace(backend, &run) {
                 let answers = answered_in(&trace).len();
@@ -190,11 +190,17 @@ fn find_settled(
     Ok(settled)
 }
 
-/// Whether a run without requests may have had approvals: it waited for people.
-fn may_have_answers(backend: &dyn Backend, run: &Run) -> Result<bool, Problem> {
-    let has_waited = run.waited_ms > 0 || run.status.is_final();
+/// Whether one answer may have settled an approval of a run: it has waited for people. A run with requests can have such approvals, too,
+/// which its program lists in a view.
+fn may_have_answers(backend: &dyn Backend, run: &Run, is_without_requests: bool) -> Result<bool, Problem> {
+    // A run that waits again has had answers only if it was waiting before, which its time does not say yet.
+    let has_waited = run.waited_ms > 0 || run.status.is_final() || run.status == Status::WaitingPeople;
     let program = if has_waited { backend.program(run.workflow, &run.part)? } else { None };
-    Ok(program.is_some_and(|program| program.decisions.iter().any(|decision| decision.kind == DecisionKind::Approval)))
+    Ok(program.is_some_and(|program| {
+        let lists_approvals = program.views.iter().any(|view| &*view.name == "approvals");
+        let asks_people = || program.decisions.iter().any(|decision| decision.kind == DecisionKind::Approval);
+        (lists_approvals || is_without_requests) && asks_people()
+    }))
 }
 
 /// An open approval of a run or of the runs that it called, by number or step.

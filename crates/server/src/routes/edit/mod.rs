@@ -105,7 +105,11 @@ async fn edit_document(
     app.call(move |backend| {
         let Edited { edits, text, selected, affected, removed } =
             edit(&request.text, dialect, &operation).map_err(|error| rejection(&error))?;
-        let checked = Checked::new(&shared, backend, Source { text: &text, name: request.name.as_deref(), dialect })?;
+        let checked = Checked::new(
+            &shared,
+            backend,
+            Source { text: &text, name: request.name.as_deref(), dialect, author: Some(&caller) },
+        )?;
         let edit =
             |edit: branchpoint_dialects::TextEdit| EditRecord { start: edit.start, end: edit.end, text: edit.text };
         let affected = affected.into_iter().map(|one| AffectedRecord {

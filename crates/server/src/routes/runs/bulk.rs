@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use branchpoint_backend::{Backend, Run};
+use branchpoint_backend::{Backend, Cursor, Run};
 use branchpoint_core::ir::Status;
 use branchpoint_runners::hexadecimal;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::actions::{RetryRequest, cancel_run, resume_run, retry_run};
 use super::record::{RunReader, RunRecord};
-use super::selection::Selection;
+use super::selection::{Conditions, Selection};
 use crate::app::App;
 use crate::body::Body;
 use crate::caller::{Action, Caller};
@@ -21,6 +21,9 @@ use crate::problem::{Problem, ProblemKind};
 
 /// The most runs that one request changes.
 const MAX_RUNS: usize = 500;
+
+/// The most runs that one request looks at. Most of them may be left as they are.
+const MAX_EXAMINED: usize = 5_000;
 
 /// How many runs a preview shows.
 const SHOWN: usize = 50;
@@ -57,6 +60,9 @@ pub(super) struct BulkRequest {
     /// Runners perform the calls, instead of the scripts of the runs.
     #[serde(default)]
     live: bool,
+    /// Only runs after those of an earlier response, from its `next`.
+    #[serde(default)]
+    after: Option<String>,
 }
 
 /// Runs that match and are left as they are.
@@ -76,8 +82,10 @@ struct BulkPreview {
     runs: Vec<RunRecord>,
     /// Runs that match and are left as they are.
     left: Vec<SkippedRuns>,
-    /// Whether more runs match than one request changes. Repeat the request for them.
+    /// Whether more runs match than one request changes or looks at. Repeat the request for them, with `next` as `after`.
     more: bool,
+    /// Where the next request goes on; null if there are no more runs.
+    next: Option<String>,
     /// Send it to make the change.
     confirmation: String,
 }
@@ -106,7 +114,8 @@ pub(super) struct BulkOutcome {
 }
 
 /// Cancels, resumes or retries all runs that a filter selects. Request a preview with `dry_run` first, and confirm it with its
-/// `confirmation`. A run that is refused does not stop the others. At most 500 runs change at a time, the newest that match.
+/// `confirmation`. A run that is refused does not stop the others. At most 500 runs change at a time, the newest that match and can be
+/// changed.
 #[utoipa::path(post, path = "/runs/bulk", tag = "runs", operation_id = "change_runs", request_body = BulkRequest,
     responses((status = 200, description = "The preview, or the outcome", body = BulkOutcome)))]
 pub(super) async fn change(
@@ -118,9 +127,9 @@ pub(super) async fn change(
     let conditions = request.filter.conditions()?;
     let shared = app.clone();
     app.call(move |backend| {
-        let (mut runs, next) = conditions.page(&shared, backend, &caller, (MAX_RUNS, None))?;
-        runs.reverse();
-        let (selected, left) = select(&shared, backend, &caller, request.action, runs)?;
+        let after = request.after.as_deref().map(cursor).transpose()?;
+        let Selected { runs: selected, left, next } =
+            select(&shared, backend, &caller, (request.action, &conditions, after))?;
         let reader = RunReader::new(&shared, backend)?;
         let preview = BulkPreview {
             action: request.action,
@@ -128,6 +137,7 @@ pub(super) async fn change(
             runs: selected.iter().take(SHOWN).map(|run| reader.record(run)).collect::<Result<_, _>>()?,
             left,
             more: next.is_some(),
+            next,
             confirmation: confirmation_of(request.action, &selected),
         };
         if request.dry_run {
@@ -147,23 +157,51 @@ pub(super) async fn change(
     .await
 }
 
-/// The runs that an action changes, and the others by reason.
+fn cursor(text: &str) -> Result<Cursor, Problem> {
+    text.parse().map_err(|_| Problem::bad_request("`after` is not the `next` of an earlier response."))
+}
+
+/// The runs that an action changes, the oldest first, and the others by reason.
+struct Selected {
+    runs: Vec<Run>,
+    left: Vec<SkippedRuns>,
+    /// Where the next request goes on.
+    next: Option<String>,
+}
+
+/// Looks at the newest runs that match until enough can be changed. Runs that are left as they are do not count, so that they cannot keep
+/// the others from being changed.
 fn select(
     app: &App,
     backend: &dyn Backend,
     caller: &Caller,
-    action: BulkAction,
-    runs: Vec<Run>,
-) -> Result<(Vec<Run>, Vec<SkippedRuns>), Problem> {
+    (action, conditions, mut after): (BulkAction, &Conditions, Option<Cursor>),
+) -> Result<Selected, Problem> {
     let owners: Vec<i64> = backend.drivers()?.into_iter().map(|driver| driver.owner).collect();
     let (mut selected, mut left) = (Vec::new(), BTreeMap::<&'static str, usize>::new());
-    for run in runs {
-        match reason_to_leave(app, backend, caller, action, &run, &owners)? {
-            Some(reason) => *left.entry(reason).or_default() += 1,
-            None => selected.push(run),
+    let mut next = None;
+    for _ in 0..MAX_EXAMINED / MAX_RUNS {
+        let (runs, following) = conditions.page(app, backend, caller, (MAX_RUNS, after))?;
+        next = following;
+        for run in runs {
+            if selected.len() == MAX_RUNS {
+                next = after.map(|after| after.to_string());
+                break;
+            }
+            after = Some(run.cursor());
+            match reason_to_leave(app, backend, caller, action, &run, &owners)? {
+                Some(reason) => *left.entry(reason).or_default() += 1,
+                None => selected.push(run),
+            }
+        }
+        match next.as_deref() {
+            Some(position) if selected.len() < MAX_RUNS => after = Some(cursor(position)?),
+            _ => break,
         }
     }
-    Ok((selected, left.into_iter().map(|(reason, count)| SkippedRuns { reason, count }).collect()))
+    selected.reverse();
+    let left = left.into_iter().map(|(reason, count)| SkippedRuns { reason, count }).collect();
+    Ok(Selected { runs: selected, left, next })
 }
 
 fn reason_to_leave(

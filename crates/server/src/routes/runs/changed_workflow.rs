@@ -12,8 +12,7 @@ use crate::app::App;
 use crate::caller::{Action, Caller};
 use crate::catalogue::Version;
 use crate::documents::{Executable, Source, dialect_named, load_scripted};
-use crate::permissions::Needs;
-use crate::prepared_workflows::save_version;
+use crate::prepared_workflows::{needs_of_saved, save_version};
 use crate::problem::Problem;
 use crate::routes::workflows::ORIGIN;
 
@@ -48,7 +47,7 @@ impl ChangedWorkflow {
             }
             (None, Some(text)) => {
                 caller.may(Action::Edit, &version.name)?;
-                save_text(app, backend, version, text, &scripted)
+                save_text(app, backend, (caller, version), text, &scripted)
             }
             _ => Err(Problem::invalid_input("A changed workflow needs either `version` or `text`.")),
         }
@@ -63,15 +62,15 @@ impl ChangedWorkflow {
 fn save_text(
     app: &App,
     backend: &dyn Backend,
-    version: &Version,
+    (author, version): (&Caller, &Version),
     text: String,
     scripted: &BTreeSet<String>,
 ) -> Result<WorkflowNo, Problem> {
-    let source = Source { text: &text, name: Some(&version.name), dialect: dialect_named(&version.dialect) };
+    let dialect = dialect_named(&version.dialect);
+    let source = Source { text: &text, name: Some(&version.name), dialect, author: Some(author) };
     let loaded = load_scripted(backend, source, scripted.clone())?;
     let executable = Executable::new(loaded, version.name.to_string(), ORIGIN.into(), text)?;
-    let programs = [&executable.program].into_iter().chain(executable.children.values());
-    Needs::of(programs, scripted).check(app, backend, &version.name)?;
+    needs_of_saved(app, backend, &executable, scripted)?.check(app, backend)?;
     let workflow = executable.save(backend)?;
     app.catalogue.invalidate();
     Ok(workflow)

@@ -314,7 +314,7 @@ fn begin(
     let script = app.script_for(&request.workflow, request.script, request.live)?;
     let version = app.find_version(backend, &request.workflow, request.version)?;
     let prepared = prepare(app, backend, &version, script.as_ref())?;
-    prepared.needs.check(app, backend, &request.workflow)?;
+    prepared.needs.check(app, backend)?;
     let is_repeatable = id.is_some();
     let id = id.map_or_else(|| new_id(now_ms()), Ok)?;
     let may_choose = caller.may(Action::Administer, &request.workflow).is_ok();

@@ -194,6 +194,7 @@ pub(super) async fn step(
 
 /// Other values for a decision.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WhatIfRequest {
     /// The changed values by path, such as `{"step.score.output.score": 0.9}`.
     #[schema(value_type = Object)]

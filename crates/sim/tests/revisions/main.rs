@@ -1,22 +1,24 @@
 //! Runs that continue on a changed program.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod fresh_run;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use branchpoint_core::codec::{decode_event, decode_program, encode_state};
 use branchpoint_core::ir::Program;
 use branchpoint_core::{
-    ApprovalKey, Cause, Command, Continued, Difference, Event, Fold, JournalRow, RESUME, Revision, State, TimerUse,
-    advance, approvals, continue_on,
+    ApprovalKey, Cause, Command, Continued, Difference, Fold, JournalRow, Revision, State, approvals, continue_on,
 };
 use branchpoint_dialects::{LoadOptions, load_with, read};
 use branchpoint_expr::{Dialect, Object, Value, instant_ms};
 use branchpoint_host::{Script, SimulatedAnswer, VirtualDriver};
-use branchpoint_runners::{Answer, Call};
+use branchpoint_runners::Call;
 use branchpoint_sim::examples::examples;
 use branchpoint_sim::journal::Journal;
 use branchpoint_sim::rng::Rng;
+use fresh_run::{FreshRun, Key, Recording};
 
 fn golden() -> Vec<(String, Program, Vec<JournalRow>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/semantics-1");
@@ -66,9 +68,6 @@ fn continuing_on_the_same_program_changes_nothing_at_any_moment() {
 /// When the examples begin.
 const NOW: &str = "2026-02-18T12:00:00Z";
 
-/// A call by its step, its positions, its count and its attempt.
-type Key = (String, Vec<u32>, usize, u32);
-
 /// A dialect whose examples are edited, and how its runs start.
 #[derive(Clone, Debug)]
 struct Kind {
@@ -88,69 +87,9 @@ impl Kind {
             Self { input: Value::from("a long enough input"), facts: facts(), ..kind(Dialect::Steps, "steps", 14) },
             kind(Dialect::Flow, "flow", 30),
             kind(Dialect::Machine, "machine", 14),
+            kind(Dialect::Graph, "graph", 40),
         ]
     }
-}
-
-/// The recorded answers of a run: results of calls, and votes by step.
-#[derive(Clone, Default)]
-struct Answers {
-    results: BTreeMap<Key, Answer>,
-    votes: BTreeMap<String, Vec<(String, String)>>,
-}
-
-/// What a run does with recorded answers, until it needs others.
-#[derive(Debug, Default, PartialEq)]
-struct Observed {
-    /// The inputs of all calls.
-    calls: BTreeMap<Key, Value>,
-    /// The calls without a recorded result.
-    pending: BTreeSet<Key>,
-    approvals: BTreeSet<String>,
-    result: Option<Value>,
-}
-
-/// Runs a program from its start, with the host and with recorded answers.
-fn observe(kind: &Kind, program: &Program, answers: &Answers) -> Observed {
-    let mut driver = VirtualDriver::new(program, instant_ms(NOW).expect("a time"));
-    let mut observed = Observed::default();
-    let mut votes = answers.votes.clone();
-    if driver.start(kind.input.clone(), kind.facts.clone()).is_err() {
-        return observed;
-    }
-    let mut effects: BTreeMap<(String, Vec<u32>), Vec<u64>> = BTreeMap::new();
-    loop {
-        driver.run_until_idle(&mut |call| {
-            let place = (call.name().to_string(), call.path.clone());
-            let known = effects.entry(place.clone()).or_default();
-            if !known.contains(&call.effect.0) {
-                known.push(call.effect.0);
-            }
-            let count = known.iter().position(|effect| *effect == call.effect.0).unwrap_or_default() + 1;
-            let key = (place.0, place.1, count, call.attempt);
-            observed.calls.insert(key.clone(), call.input.clone());
-            if let Some(answer) = answers.results.get(&key) {
-                answer.clone().into()
-            } else {
-                observed.pending.insert(key);
-                let missing: SimulatedAnswer = Answer::Missing.into();
-                SimulatedAnswer { is_missing: true, ..missing }
-            }
-        });
-        let open = driver.approvals();
-        let voted = open.iter().find_map(|approval| {
-            let left = votes.get_mut(&*approval.step).filter(|left| !left.is_empty())?;
-            Some((approval.key.clone(), left.remove(0)))
-        });
-        let Some((key, (user, choice))) = voted else {
-            observed.approvals = open.iter().map(|approval| approval.step.to_string()).collect();
-            break;
-        };
-        // A vote that the changed workflow rejects is void.
-        let _ = driver.answer(&key, Some(&user), &Value::from(choice), None);
-    }
-    observed.result = driver.result().cloned();
-    observed
 }
 
 fn facts() -> Object {
@@ -196,10 +135,6 @@ fn edit(value: &Value, rng: &mut Rng) -> Value {
     }
 }
 
-fn is_retrying(state: &State) -> bool {
-    state.timers().any(|(timer, _)| state.timer_use(timer) == Some(TimerUse::Retry))
-}
-
 struct Example {
     name: String,
     document: Value,
@@ -238,10 +173,12 @@ fn example(kind: &Kind, path: &Path) -> Example {
     let mut driver = VirtualDriver::new(&program, instant_ms(NOW).expect("a time"));
     driver.start(kind.input.clone(), kind.facts.clone()).expect("it starts");
     driver.run_until_idle(&mut |call| answer(&mut script, call));
-    for _ in 0..20 {
+    for round in 0..20 {
         let Some(open) = driver.approvals().into_iter().next() else { break };
         let choice = match open.key {
             ApprovalKey::Request(_) => script.approval_answer(&open.step, "", &[], &open.spec),
+            // Approvals of a graph are open together, and some of them lead on only when they are rejected.
+            ApprovalKey::Step(_) if kind.dialect == Dialect::Graph && round % 2 == 1 => Some("reject".into()),
             ApprovalKey::Step(_) => Some("approve".into()),
             ApprovalKey::Line => None,
         };
@@ -252,59 +189,6 @@ fn example(kind: &Kind, path: &Path) -> Example {
     let journal = driver.journal();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Example { name, document, scripted, program, journal }
-}
-
-/// The answers in a journal, read without the code under test.
-fn recorded(program: &Program, journal: &[JournalRow]) -> Answers {
-    let mut answers = Answers::default();
-    let (mut effects, mut counts, mut steps) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let mut state = State::new();
-    for (stamp, event, _) in journal {
-        match event {
-            Event::Settled { effect, attempt, result, usage } => {
-                let (step, path, count): (String, Vec<u32>, usize) = Clone::clone(&effects[effect]);
-                let answer = Answer::Judged { result: result.clone(), usage: *usage };
-                answers.results.insert((step, path, count, *attempt), answer);
-            }
-            Event::Signal { name, payload, sender, .. } if &**name == "vote" => {
-                let request = payload.get("request").cloned().unwrap_or_default().to_string();
-                let step: &String = &steps[&request];
-                let choice = payload.get("choice").and_then(Value::as_str).unwrap_or_default().to_owned();
-                answers
-                    .votes
-                    .entry(step.clone())
-                    .or_default()
-                    .push((sender.as_deref().unwrap_or_default().to_owned(), choice));
-            }
-            Event::Signal { name, payload, sender, .. } if &**name == RESUME => {
-                let text = |key: &str| payload.get(key).map(Value::to_string).unwrap_or_default();
-                let vote = (sender.as_deref().unwrap_or_default().to_owned(), text("input"));
-                answers.votes.entry(text("id")).or_default().push(vote);
-            }
-            _ => {}
-        }
-        let outcome = advance(program, &mut state, stamp, event.clone()).expect("it folds");
-        for command in outcome.commands {
-            match command {
-                Command::Perform { effect, attempt: 1, effect_id, path, .. } => {
-                    let definition = &program.effects[effect_id.0 as usize];
-                    let step = definition.step.map_or_else(
-                        || definition.kind.as_str().to_owned(),
-                        |step| program.steps[step.0 as usize].id.to_string(),
-                    );
-                    let count: &mut usize = counts.entry((step.clone(), path.clone())).or_default();
-                    *count += 1;
-                    effects.insert(effect, (step, path, *count));
-                }
-                Command::Ask { request, spec } => {
-                    let step = spec.get("step").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    steps.insert(request.0.to_string(), step);
-                }
-                _ => {}
-            }
-        }
-    }
-    answers
 }
 
 #[test]
@@ -324,68 +208,22 @@ fn edit_examples(kind: &Kind) {
             let Some(new) = load(kind, &document, &example.scripted) else { continue };
             let count = 1 + rng.index(example.journal.len());
             let rows = example.journal[..count].to_vec();
-            let mut answers = recorded(&example.program, &rows);
+            let recording = Recording::read(&example.program, &rows);
             let replayed = continued(&example.program, &new, rows);
-            let context = || {
-                format!(
-                    "{} after event {count}: {}",
-                    example.name,
-                    serde_json::to_string(&document).unwrap_or_default()
-                )
-            };
+            let context = format!(
+                "{} after event {count}: {}",
+                example.name,
+                serde_json::to_string(&document).unwrap_or_default()
+            );
             match replayed {
-                // The host of the fresh run lets the pauses before retries pass by itself.
-                Ok(continued) if is_retrying(&continued.state) => {}
                 Ok(continued) => {
                     continued_count += 1;
-                    for (approval, _) in &continued.void_votes {
-                        answers.votes.remove(&*approval.step);
-                    }
-                    let fresh = observe(kind, &new, &answers);
-                    assert_eq!(
-                        continued.state.result().map(|(_, result)| result),
-                        fresh.result.as_ref(),
-                        "{}",
-                        context()
-                    );
-                    let steps = |pending: &BTreeSet<Key>| -> BTreeSet<(String, Vec<u32>)> {
-                        pending.iter().map(|(step, path, ..)| (step.clone(), path.clone())).collect()
-                    };
-                    let pending = continued.pending.effects.values().filter_map(|command| match command {
-                        Command::Perform { effect_id, path, .. } => {
-                            let step = new.effects[effect_id.0 as usize].step?;
-                            Some((new.steps[step.0 as usize].id.to_string(), path.clone()))
-                        }
-                        _ => None,
-                    });
-                    assert_eq!(pending.collect::<BTreeSet<_>>(), steps(&fresh.pending), "{}", context());
-                    let specs = continued.pending.requests.iter().map(|(request, (spec, _))| (*request, spec.clone()));
-                    let open = approvals(&new, &continued.state, &specs.collect());
-                    let approvals: BTreeSet<String> = open.iter().map(|approval| approval.step.to_string()).collect();
-                    assert_eq!(approvals, fresh.approvals, "{}", context());
+                    assert_continues_like_a_fresh_run(&continued, &new, recording, &context);
                 }
                 Err(difference) => {
                     refused_count += 1;
-                    let (old, fresh) = (observe(kind, &example.program, &answers), observe(kind, &new, &answers));
-                    let key = |observed: &Observed| {
-                        let at = &difference.at;
-                        let calls = observed.calls.iter().find(|((step, path, count, _), _)| {
-                            **step == *at.step && *path == at.path && *count == at.count as usize
-                        });
-                        calls.map(|(_, input)| input.clone())
-                    };
-                    match &difference.cause {
-                        // The fixed fields of the request are not a part of its input.
-                        Cause::OtherRequest { fields } => {
-                            assert!(key(&fresh).is_some() && !fields.is_empty(), "{difference}: {}", context());
-                        }
-                        Cause::NotCalled { .. } => {
-                            assert!(key(&old).is_some(), "{difference}: {}", context());
-                            assert!(key(&fresh).is_none() || fresh.calls != old.calls, "{difference}: {}", context());
-                        }
-                        Cause::OpenAgain => assert!(!example.program.has_meaning_of(&new), "{difference}"),
-                        cause => panic!("{cause:?}: {}", context()),
-                    }
+                    let runs = [&example.program, &new].map(|program| FreshRun::new(program, &recording));
+                    assert_true(&difference, &runs, example.program.has_meaning_of(&new), &context);
                 }
             }
         }
@@ -396,4 +234,46 @@ fn edit_examples(kind: &Kind) {
         "{}: {continued_count} continued, {refused_count} were refused",
         kind.folder
     );
+}
+
+/// The continued run must be where a fresh run of the new program is after the same answers.
+fn assert_continues_like_a_fresh_run(continued: &Continued, new: &Program, recording: Recording, context: &str) {
+    let void = continued.void_votes.iter().map(|(approval, _)| &*approval.step);
+    let fresh = FreshRun::new(new, &recording.without_votes(void));
+    assert_eq!(continued.state.result().map(|(_, result)| result), fresh.result(), "{context}");
+    let pending = continued.pending.effects.values().filter_map(|command| match command {
+        Command::Perform { effect_id, path, .. } => {
+            let step = new.effects[effect_id.0 as usize].step?;
+            Some((new.steps[step.0 as usize].id.to_string(), path.clone()))
+        }
+        _ => None,
+    });
+    assert_eq!(pending.collect::<BTreeSet<_>>(), fresh.pending(), "{context}");
+    let specs = continued.pending.requests.iter().map(|(request, (spec, _))| (*request, spec.clone()));
+    let open = approvals(new, &continued.state, &specs.collect());
+    let approvals: BTreeSet<String> = open.iter().map(|approval| approval.step.to_string()).collect();
+    assert_eq!(approvals, fresh.approvals(), "{context}");
+}
+
+/// The reason of a refusal must be a difference between runs of the old and of the new program with the same answers.
+fn assert_true(difference: &Difference, [old, fresh]: &[FreshRun<'_>; 2], is_same_program: bool, context: &str) {
+    let has_called = |run: &FreshRun<'_>| {
+        let at = &difference.at;
+        let is_it =
+            |(step, path, count, _): &Key| **step == *at.step && *path == at.path && *count == at.count as usize;
+        run.calls.keys().any(is_it) || run.asked.contains(&*at.step)
+    };
+    match &difference.cause {
+        // The fixed fields of the request are not a part of its input.
+        Cause::OtherRequest { fields } => {
+            assert!(has_called(fresh) && !fields.is_empty(), "{difference}: {context}");
+        }
+        Cause::NotCalled { .. } => {
+            assert!(has_called(old), "{difference}: {context}");
+            assert!(!has_called(fresh) || fresh.calls != old.calls, "{difference}: {context}");
+        }
+        Cause::OpenAgain => assert!(!is_same_program, "{difference}: {context}"),
+        Cause::Signal { .. } => assert!(fresh.rejected_votes > 0, "{difference}: {context}"),
+        cause => panic!("{cause:?}: {context}"),
+    }
 }
