@@ -16,20 +16,20 @@ pub(crate) fn from_text<T: DeserializeOwned>(file: &Path, text: &str) -> Result<
 /// The settings of sections, which the file named `file` has.
 pub(crate) fn from_table<T: DeserializeOwned>(file: &str, table: &toml::Table) -> Result<T> {
     serde_path_to_error::deserialize(table.clone()).map_err(|error| {
-        let found = DataError::new(&error.path().to_string(), error.inner().message());
-        anyhow!("{file} is invalid: {}{}", found.problem, help(&found))
+        let problem = DataError::new(&error.path().to_string(), error.inner().message());
+        anyhow!("{file} is invalid: {}{}", problem.problem, help(&problem))
     })
 }
 
 fn invalid(file: &Path, text: &str, path: &str, error: &toml::de::Error) -> anyhow::Error {
     let line = error.span().map(|span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1);
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-    let found = DataError::new(path, error.message());
-    anyhow!("{}{line} is invalid: {}{}", file.display(), found.problem, help(&found))
+    let problem = DataError::new(path, error.message());
+    anyhow!("{}{line} is invalid: {}{}", file.display(), problem.problem, help(&problem))
 }
 
-fn help(found: &DataError) -> String {
-    found.help.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default()
+fn help(problem: &DataError) -> String {
+    problem.help.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ impl fmt::Display for DataError {
     }
 }
 
-/// A message without the position that `serde_json` and `toml` append. Requests are often on one line, where it helps nobody.
+/// A message without the position that `serde_json` and `toml` append. Requests are often on one line, where it does not help.
 fn without_position(message: &str) -> &str {
     let message = message.lines().next().unwrap_or_default();
     message.rfind(" at line ").map_or(message, |end| message.get(..end).unwrap_or(message))
@@ -96,8 +96,8 @@ fn wrong_type(path: &str, message: &str) -> Option<DataError> {
     let rest = kinds.iter().find_map(|kind| message.strip_prefix(kind))?;
     let (found, expected) = rest.split_once(", expected ")?;
     let has_length = message.starts_with("invalid length");
-    let found = if has_length { format!("a list of length {found}") } else { value_words(found) };
-    Some(DataError::of(format!("{} must be {}, but is {found}", subject(path), type_words(expected))))
+    let written = if has_length { format!("a list of length {found}") } else { value_words(found) };
+    Some(DataError::of(format!("{} must be {}, but is {written}", subject(path), type_words(expected))))
 }
 
 /// ``missing field `x` ``.
