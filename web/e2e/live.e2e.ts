@@ -64,7 +64,7 @@ test('the text of a model streams on the page of its run, also after a reload in
   }
 })
 
-test('whoever returns to a run sees what happened meanwhile', async ({ serve, visit }) => {
+test('a person who returns to a run sees what happened meanwhile', async ({ serve, visit }) => {
   const server = await serve()
   await server.save('asking', ASKING)
   await server.start('asking', { id: 'a-1' })

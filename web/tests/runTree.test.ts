@@ -166,7 +166,7 @@ describe('a trace while its run continues', () => {
     expect(rowsOf(store).map(text)).toEqual(['draft'])
   })
 
-  test('whoever returns to a run sees what happened meanwhile', async () => {
+  test('a person who returns to a run sees what happened meanwhile', async () => {
     const steps = [step('draft#1')]
     const requests = serve(steps)
     const store = new TraceStore('r')

@@ -414,9 +414,9 @@ fn called_workflows_are_loaded_with_the_document() {
 fn an_initial_state_at_the_top_belongs_below_states() {
     let source = "name: x\ninitial: a\nstates:\n  a: {type: terminal}\n";
     let loaded = load(source, Some(Dialect::Machine));
-    let found: Vec<_> =
+    let findings: Vec<_> =
         loaded.diagnostics.iter().map(|finding| (finding.kind.as_str(), finding.help.as_deref())).collect();
     let misplaced = ("unknown_key", Some("move it below `states`"));
     let missing = ("missing_field", Some("add it: the state that a run begins with"));
-    assert_eq!(found, [misplaced, missing]);
+    assert_eq!(findings, [misplaced, missing]);
 }
