@@ -50,8 +50,8 @@ fn a_block_without_the_name_of_its_file_is_reported() {
 /// The source files that the map names and that do not exist.
 fn missing_files(map: &Page, files: &[String]) -> Vec<String> {
     let exists = |name: &str| files.iter().any(|file| file == name || file.ends_with(&format!("/{name}")));
-    let named =
-        map.code().into_iter().filter(|span| span.text.ends_with(".rs") && !span.text.contains(['{', '*', ' ']));
+    let is_source = |text: &str| Path::new(text).extension().is_some_and(|extension| extension == "rs");
+    let named = map.code().into_iter().filter(|span| is_source(&span.text) && !span.text.contains(['{', '*', ' ']));
     let missing = named.filter(|span| !exists(&span.text));
     missing.map(|span| format!("{}:{}: there is no file `{}`", map.name, span.line, span.text)).collect()
 }
