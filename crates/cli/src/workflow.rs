@@ -89,10 +89,10 @@ pub(crate) fn load(text: &str, options: &LoadOptions, path: &Path) -> Loaded {
 
 /// The remedy for a rejected document that looks like one of another dialect.
 pub(crate) fn other_dialect(text: &str, read_as: Option<Dialect>) -> Option<String> {
-    let (found, read_as) = (recognise_text(text)?, read_as?);
+    let (looks_like, read_as) = (recognise_text(text)?, read_as?);
     let help =
-        format!("help: the document looks like `{}`, but it was read as `{}`\n", found.as_str(), read_as.as_str());
-    (found != read_as).then_some(help)
+        format!("help: the document looks like `{}`, but it was read as `{}`\n", looks_like.as_str(), read_as.as_str());
+    (looks_like != read_as).then_some(help)
 }
 
 /// The names of the workflows in the folder of a document.

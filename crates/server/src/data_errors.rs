@@ -27,14 +27,15 @@ impl DataError {
     /// assert_eq!(error.to_string(), "unknown field `worklow`; did you mean `workflow`?");
     /// ```
     #[must_use]
-    pub fn new(path: &str, message: &str) -> Self {
-        let message = without_position(message);
-        unknown(path, message).or_else(|| wrong_type(path, message)).or_else(|| missing(path, message)).unwrap_or_else(
-            || match path {
-                "" | "." => Self::of(message.to_owned()),
-                path => Self::of(format!("`{path}`: {message}")),
-            },
-        )
+    pub fn new(path: &str, serde_text: &str) -> Self {
+        // Deserializers give nothing but text, which is reworded here and decides nothing.
+        let line = without_position(serde_text);
+        unknown(path, line).or_else(|| wrong_type(path, line)).or_else(|| missing(path, line)).unwrap_or_else(|| {
+            match path {
+                "" | "." => Self::of(line.to_owned()),
+                path => Self::of(format!("`{path}`: {line}")),
+            }
+        })
     }
 
     fn of(problem: String) -> Self {
@@ -50,9 +51,9 @@ impl fmt::Display for DataError {
 }
 
 /// A message without the position that `serde_json` and `toml` append. Requests are often on one line, where it does not help.
-fn without_position(message: &str) -> &str {
-    let message = message.lines().next().unwrap_or_default();
-    message.rfind(" at line ").map_or(message, |end| message.get(..end).unwrap_or(message))
+fn without_position(serde_text: &str) -> &str {
+    let line = serde_text.lines().next().unwrap_or_default();
+    line.rfind(" at line ").map_or(line, |end| line.get(..end).unwrap_or(line))
 }
 
 /// The part of the data that a message is about.
@@ -64,9 +65,9 @@ fn subject(path: &str) -> String {
 }
 
 /// ``unknown field `x`, expected one of `a`, `b` `` and the same of variants.
-fn unknown(path: &str, message: &str) -> Option<DataError> {
-    let is_field = message.starts_with("unknown field `");
-    let rest = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `"))?;
+fn unknown(path: &str, serde_text: &str) -> Option<DataError> {
+    let is_field = serde_text.starts_with("unknown field `");
+    let rest = serde_text.strip_prefix("unknown field `").or_else(|| serde_text.strip_prefix("unknown variant `"))?;
     let (written, expected) = rest.split_once('`')?;
     let names: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     let problem = if is_field {
@@ -91,18 +92,18 @@ fn place(path: &str, written: &str) -> String {
 }
 
 /// `invalid type: string "x", expected a sequence`, and the same of values and lengths.
-fn wrong_type(path: &str, message: &str) -> Option<DataError> {
+fn wrong_type(path: &str, serde_text: &str) -> Option<DataError> {
     let kinds = ["invalid type: ", "invalid value: ", "invalid length "];
-    let rest = kinds.iter().find_map(|kind| message.strip_prefix(kind))?;
-    let (found, expected) = rest.split_once(", expected ")?;
-    let has_length = message.starts_with("invalid length");
-    let written = if has_length { format!("a list of length {found}") } else { value_words(found) };
+    let rest = kinds.iter().find_map(|kind| serde_text.strip_prefix(kind))?;
+    let (value, expected) = rest.split_once(", expected ")?;
+    let has_length = serde_text.starts_with("invalid length");
+    let written = if has_length { format!("a list of length {value}") } else { value_words(value) };
     Some(DataError::of(format!("{} must be {}, but is {written}", subject(path), type_words(expected))))
 }
 
 /// ``missing field `x` ``.
-fn missing(path: &str, message: &str) -> Option<DataError> {
-    let name = message.strip_prefix("missing field `")?.strip_suffix('`')?;
+fn missing(path: &str, serde_text: &str) -> Option<DataError> {
+    let name = serde_text.strip_prefix("missing field `")?.strip_suffix('`')?;
     Some(DataError { problem: format!("`{name}` is missing{}", place(path, name)), help: None })
 }
 

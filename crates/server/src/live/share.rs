@@ -48,7 +48,7 @@ impl State {
         followed.len()
     }
 
-    /// Forgets the topic that nobody has followed for the longest time, if there are as many topics as possible. A client that follows it
+    /// Forgets the topic that has been without followers for the longest time, if there are as many topics as possible. A client that follows it
     /// again loads it again.
     pub(super) fn make_room(&mut self) {
         if self.topics.len() < ALL_TOPICS {
