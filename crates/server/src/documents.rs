@@ -22,7 +22,7 @@ pub(crate) struct Source<'t> {
     /// The dialect; detected by the content if absent.
     pub(crate) dialect: Option<Dialect>,
     /// Who sent the text; none for a saved text. Workflows that this caller may not read do not exist for the text, because a call of a
-    /// workflow starts it. Whoever may save documents may also start the workflows that they may read.
+    /// workflow starts it. A person who may save documents may also start the workflows that they may read.
     pub(crate) author: Option<&'t Caller>,
 }
 
