@@ -36,6 +36,8 @@ pub(super) fn run() {
     }
     let connected = begin.elapsed();
     let silent = server.resident_mb();
+    // The server closes connections that are silent for long.
+    let mut connection = server.connect();
     let begin = Instant::now();
     let last = format!("\"run-{}\"", RUNS - 1);
     let slowest = thread::scope(|scope| {

@@ -67,7 +67,7 @@ pub(super) fn run() {
     measure("the outermost steps, after the start of the server", "/runs/long/trace");
     let all = measure("all depths", "/runs/long/trace?deep=true&limit=200");
     let key = all["items"][0]["key"].as_str().unwrap_or_default().replace('#', "%23");
-    measure("a later page", "/runs/long/trace?deep=true&cursor=10000");
+    measure("a later page", "/runs/long/trace?deep=true&cursor=5000");
     measure("completed steps", "/runs/long/trace?deep=true&state=completed");
     measure("one step id", "/runs/long/trace?deep=true&step=work");
     measure("one step with its values", &format!("/runs/long/trace/{key}"));
