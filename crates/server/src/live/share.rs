@@ -82,7 +82,9 @@ mod tests {
         let caller = caller(user);
         state.check_streams(&caller)?;
         state.check_room(&caller, &topics)?;
-        topics.iter().for_each(|topic| state.subscribe(topic));
+        for topic in &topics {
+            state.subscribe(topic);
+        }
         let id = format!("{user}-{}", state.clients.len());
         state.clients.insert(id, Client { caller, topics, sender: mpsc::channel(1).0 });
         Ok(())
@@ -117,7 +119,9 @@ mod tests {
         for begin in (0..ALL_TOPICS).step_by(256) {
             open(&mut state, "eve", topics(begin..begin + 256)).unwrap();
             let clients: Vec<String> = state.clients.keys().cloned().collect();
-            clients.iter().for_each(|client| state.remove(client));
+            for client in &clients {
+                state.remove(client);
+            }
         }
         assert_eq!(state.topics.len(), ALL_TOPICS);
         open(&mut state, "ada", topics(ALL_TOPICS..ALL_TOPICS + 256)).unwrap();
@@ -138,7 +142,9 @@ mod tests {
     /// Live events with these clients, who all follow `run:0`.
     fn live(users: &[&str]) -> super::super::Live {
         let live = super::super::Live::new().unwrap();
-        users.iter().for_each(|user| open(&mut live.state(), user, topics(0..1)).unwrap());
+        for user in users {
+            open(&mut live.state(), user, topics(0..1)).unwrap();
+        }
         live
     }
 

@@ -199,7 +199,9 @@ impl<'p> FreshRun<'p> {
                 Err(_) if is_first => return false,
                 Err(rejected) => panic!("a run that is not finished continues: {rejected}"),
             };
-            outcome.commands.iter().for_each(|command| self.execute(command));
+            for command in &outcome.commands {
+                self.execute(command);
+            }
             is_first = false;
             stamp.fuel = 0;
             next = outcome.more.then_some(Event::Continue);
