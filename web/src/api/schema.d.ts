@@ -408,6 +408,8 @@ export type CredentialRecord = {
   id: string
   /** `token`, `link` or `browser`. */
   kind: string
+  /** When it was last used, to about ten seconds; null if never. */
+  last_used?: string | null
   role: Role
   user: string
   /** Patterns of the workflows that it is for. */
@@ -757,6 +759,12 @@ export type Gate = {
   why?: string | null
 }
 
+/** A group of people. */
+export type Group = {
+  members: string[]
+  name: string
+}
+
 /** A group whose votes a choice needs. */
 export type GroupNeed = {
   group: string
@@ -1100,11 +1108,24 @@ export type Part = {
 /** A key of an object, or a position in a list. */
 export type PathSegment = string | number
 
-/** The possible approvers of workflows that name none. */
+/** The possible approvers of workflows that name none, and the groups that approvals can name. */
 export type People = {
   admins: string[]
+  /** The tokens and browsers of people. Only admins see them; null for others. */
+  credentials?: PersonCredential[] | null
+  groups: Group[]
   members: string[]
   owner?: string | null
+}
+
+/** What a person may do with a token or a browser. */
+export type PersonCredential = {
+  /** When it was last used, to about ten seconds; null if never. */
+  last_used?: string | null
+  role: Role
+  user: string
+  /** Patterns of the workflows. */
+  workflows: string[]
 }
 
 /** A condition of a decision. */
@@ -1185,6 +1206,35 @@ export type Problem = {
   /** The page about the kind of problem. */
   type: string
 }
+
+/** A provider of models. */
+export type Provider = {
+  /** Its address without user, password and query. */
+  endpoint?: string | null
+  /** `set`, `missing` or `not_needed`. */
+  key: ProviderKey
+  /** Its wire format, or the name of a compatible provider. */
+  kind: string
+  /** The models that the settings name for it. */
+  models: string[]
+  name: string
+  /** Why its models cannot be called; null if they can. */
+  problem?: string | null
+  /** The number of workflows whose latest version calls it. */
+  used_by: number
+}
+
+/** The result of a check of a provider. */
+export type ProviderCheckResult = {
+  /** What came of the request, and what to do. */
+  message: string
+  /** Whether it responds and accepts the key. */
+  ok: boolean
+  took_ms: number
+}
+
+/** Whether the key of a provider is set. */
+export type ProviderKey = "set" | "missing" | "not_needed"
 
 /** Why a run waits in a queue. */
 export type QueuedRecord = {
@@ -1315,6 +1365,24 @@ export type RunSource = {
 
 /** The status of a run. */
 export type RunStatus = "running" | "waiting_people" | "waiting_timer" | "completed" | "failed" | "cancelled"
+
+/** The steps of a workflow that have no configured runner. */
+export type RunnerCheckRecord = {
+  findings: RunnerFinding[]
+  /** Whether all steps have a configured runner. */
+  ok: boolean
+  version: number
+  workflow: string
+}
+
+/** A step that has no configured runner. */
+export type RunnerFinding = {
+  /** What to do. */
+  help?: string | null
+  /** The kind, such as `no_runner`. */
+  kind: string
+  message: string
+}
 
 /** A new version of a workflow. */
 export type SaveRequest = {

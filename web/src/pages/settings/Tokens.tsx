@@ -11,7 +11,8 @@ import { NewTokenDialog } from './NewTokenDialog.tsx'
 import { Part, Patterns } from './Part.tsx'
 import { type Credential, tokenPath, tokensQuery } from './queries.ts'
 
-const KINDS = { token: 'Token', link: 'Sign-in link', browser: 'Browser' }
+const KINDS: Record<string, string> = { token: 'Token', link: 'Sign-in link', browser: 'Browser' }
+const kindOf = (credential: Credential) => KINDS[credential.kind] ?? credential.kind
 
 /** Credentials that have not expired: tokens, unused links, and browsers that are signed in. */
 export function Tokens() {
@@ -34,12 +35,12 @@ export function Tokens() {
             <tbody>
               {page.items.map((entry) => (
                 <tr key={entry.id}>
-                  <td><b className="b">{entry.user}</b>{entry.note && <small className="clip">{entry.note}</small>}</td>
-                  <td className="soft">{KINDS[entry.kind]}</td>
+                  <td><b className="b">{entry.user}</b></td>
+                  <td className="soft">{kindOf(entry)}</td>
                   <td className="soft">{entry.role}</td>
                   <td><Patterns of={entry.workflows} /></td>
                   <td className="muted"><When at={entry.created} /></td>
-                  <td className="muted">{entry.last_used ? <When at={entry.last_used} /> : ''}</td>
+                  <td className="muted">{entry.last_used ? <When at={entry.last_used} /> : 'never'}</td>
                   <td className="muted">{entry.expires ? <When at={entry.expires} /> : 'never'}</td>
                   <td className="right"><Button small look="danger" action onClick={() => setDialog(entry)}>Revoke</Button></td>
                 </tr>
@@ -64,7 +65,7 @@ function RevokeDialog({ credential, onClose }: { credential: Credential; onClose
     },
   })
   return (
-    <Dialog open onClose={onClose} title={`Revoke the ${KINDS[credential.kind].toLowerCase()} of ${credential.user}`} onConfirm={() => revoke.mutate()}>
+    <Dialog open onClose={onClose} title={`Revoke the ${kindOf(credential).toLowerCase()} of ${credential.user}`} onConfirm={() => revoke.mutate()}>
       <p className="soft dialog-text">It stops working at once, and its open event streams end. This can’t be undone.</p>
       {revoke.isError && <p className="sev-error small" role="alert">{revoke.error.message}</p>}
       <div className="row dialog-actions">

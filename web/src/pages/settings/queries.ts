@@ -1,90 +1,13 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { get, query, segment } from '../../api/client.ts'
+import type { AuditEntry, CredentialRecord as Credential, Finding, NamedSecret, People, Provider, Role, Webhook } from '../../api/schema.d.ts'
 import type { Page } from '../../api/types.ts'
 
-export const ROLES = ['viewer', 'operator', 'approver', 'editor', 'admin'] as const
-export type Role = (typeof ROLES)[number]
+export type { AuditEntry, CredentialRecord as Credential, Delivery, Finding, NamedSecret, People, Provider, ProviderCheckResult, Role, Webhook } from '../../api/schema.d.ts'
 
-export interface People {
-  owner: string | null
-  admins: string[]
-  members: string[]
-  groups?: { name: string; members: string[] }[]
-  credentials?: { user: string; role: Role; workflows: string[]; last_used?: string | null }[]
-}
+export const ROLES: readonly Role[] = ['viewer', 'operator', 'approver', 'editor', 'admin']
 
-export interface Credential {
-  id: string
-  kind: 'token' | 'link' | 'browser'
-  user: string
-  role: Role
-  workflows: string[]
-  created: string
-  expires: string | null
-  note?: string | null
-  last_used?: string | null
-}
-
-export interface NamedSecret {
-  name: string
-  workflows: string[]
-  set_by: string | null
-  set: string
-  /** The environment of the server has a secret of this name, which is used instead. */
-  hidden?: boolean
-}
-
-export interface Provider {
-  name: string
-  kind?: string | null
-  endpoint: string | null
-  models: string[]
-  key: 'set' | 'missing' | 'not_needed'
-  used_by?: number | null
-}
-
-export interface AuditEntry {
-  at: string
-  user: string | null
-  credential: string | null
-  method: string
-  path: string
-  status: number
-}
-
-export interface Finding {
-  name: string
-  ok: boolean
-  message: string
-}
-
-export interface Webhook {
-  name: string
-  /** The scheme and host; `null` if the address is a secret. */
-  host: string | null
-  events: string[]
-  workflow: string
-  format: string
-  signed: boolean
-  deliveries: Delivery[]
-}
-
-export interface Delivery {
-  id: string
-  event: string
-  run: string | null
-  status: 'pending' | 'delivered' | 'failed' | 'skipped'
-  attempts: number
-  response: string | null
-  created: string
-  last_attempt: string | null
-  next_attempt: string | null
-}
-
-async function list<T>(path: string, signal: AbortSignal): Promise<Page<T>> {
-  const answer = await get<T[] | Page<T>>(path, signal)
-  return Array.isArray(answer) ? { items: answer, next: null } : answer
-}
+const list = <T>(path: string, signal: AbortSignal) => get<Page<T>>(path, signal)
 
 const settings = ['settings']
 
