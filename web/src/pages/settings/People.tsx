@@ -13,7 +13,7 @@ export function PeopleSection() {
       </Part>
       {query.data && (
         <Part title="Groups" what="the groups" query={query} note={<>Workflows ask for votes of a group with <code>need</code>. Change groups under <code>[groups]</code> in <code>branchpoint.toml</code>.</>}>
-          {(people) => people.groups.length > 0 ? (
+          {(people) => people.groups?.length > 0 ? (
             <table>
               <thead><tr><th>Group</th><th>Members</th></tr></thead>
               <tbody>{people.groups.map((group) => <tr key={group.name}><td className="b">{group.name}</td><td className="wrap">{group.members.join(', ')}</td></tr>)}</tbody>

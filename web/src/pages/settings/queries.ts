@@ -7,7 +7,11 @@ export type { AuditEntry, CredentialRecord as Credential, Delivery, Finding, Nam
 
 export const ROLES: readonly Role[] = ['viewer', 'operator', 'approver', 'editor', 'admin']
 
-const list = <T>(path: string, signal: AbortSignal) => get<Page<T>>(path, signal)
+/** Some lists have pages, others are whole. */
+async function list<T>(path: string, signal: AbortSignal): Promise<Page<T>> {
+  const response = await get<T[] | Page<T>>(path, signal)
+  return Array.isArray(response) ? { items: response, next: null } : response
+}
 
 const settings = ['settings']
 
