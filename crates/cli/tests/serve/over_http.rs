@@ -194,7 +194,9 @@ fn commands_that_change_runs_print_the_same_over_a_store_and_over_its_server() {
     .enumerate()
     {
         let ids = [format!("a-{number}"), format!("b-{number}")];
-        ids.iter().for_each(|id| both.start("ask", id));
+        for id in &ids {
+            both.start("ask", id);
+        }
         let arguments = |id: &str| arguments.iter().map(|part| part.replace("RUN", id)).collect::<Vec<_>>();
         let parts = ids.each_ref().map(|id| arguments(id));
         let parts = parts.each_ref().map(|parts| parts.iter().map(String::as_str).collect::<Vec<_>>());

@@ -62,6 +62,15 @@ impl App {
 }
 
 impl App {
+    /// Notes that an event has reached an approval of a run. A vote that leaves it open is no event of the run.
+    pub(crate) fn note_changed_approvals(&self, run: RunNo) {
+        let mut dirty = self.live.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        dirty.runs.insert(run);
+        dirty.approvals.insert(run);
+        drop(dirty);
+        self.live.wake.notify_one();
+    }
+
     /// Notes that the row of a run has changed without an event of the run.
     pub(crate) fn note_changed_row(&self, run: RunNo) {
         self.live.dirty.lock().unwrap_or_else(PoisonError::into_inner).runs.insert(run);
@@ -139,7 +148,8 @@ impl PublishedState {
             *self = Self::default();
             return Ok(());
         }
-        if is_poll {
+        // The first look is the state that changes by other processes are compared with.
+        if is_poll || self.version == 0 {
             self.poll(app, backend, &topics, &mut dirty)?;
         }
         publish_texts(app, backend, &topics, &followed, texts)?;

@@ -292,6 +292,7 @@ fn record_after_event(
     run: &Run,
     open: &OpenApproval,
 ) -> Result<ApprovalJson, Problem> {
+    app.note_changed_approvals(open.run);
     let row = backend.row(run.run)?;
     match find_record(app, backend, caller, &row, &number_of(&open.approval.key)) {
         Err(problem) if problem.is_not_found() => {
