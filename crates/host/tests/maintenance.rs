@@ -256,8 +256,8 @@ fn a_search_finds_a_run_and_never_its_sealed_secrets() {
 #[test]
 fn invalid_lines_are_rejected_with_their_number() {
     check_rejected("", 1, "empty");
-    check_rejected("hello", 1, "expected");
-    check_rejected("{}", 1, "not a file of exported runs");
+    check_rejected("hello", 1, "not an export");
+    check_rejected("{}", 1, "not an export");
     check_rejected(r#"{"branchpoint": "runs", "format": 99}"#, 1, "format 99");
     let header = r#"{"branchpoint": "runs", "format": 1}"#;
     check_rejected(&format!("{header}\n{{}}"), 2, "a line needs");

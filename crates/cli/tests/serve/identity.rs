@@ -318,7 +318,7 @@ fn a_change_whose_client_does_not_wait_is_logged() {
     loop {
         let entries = guarded.with(&admin, "GET", "/settings/audit", &Value::Null).expect(200);
         let is_start = |entry: &&Value| entry["path"] == "/api/v1/runs" && entry["status"] == 200;
-        if entries.as_array().unwrap().iter().any(|entry| is_start(&entry)) {
+        if entries["items"].as_array().unwrap().iter().any(|entry| is_start(&entry)) {
             break;
         }
         assert!(begin.elapsed() < crate::client::PATIENCE, "the start is not logged: {entries:#}");
