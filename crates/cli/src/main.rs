@@ -74,6 +74,10 @@ use clap::{Parser, Subcommand};
     after_long_help = terminal::page(include_str!("after.txt")),
 )]
 struct Arguments {
+    /// Written before a command, these options are those of the command.
+    #[command(flatten)]
+    server: server_option::LeadingOption,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -111,6 +115,13 @@ enum Command {
     Completions(completions::Arguments),
 }
 
+impl Command {
+    /// Whether the command can speak to a server.
+    fn has_server_option(&self) -> bool {
+        matches!(self, Self::Run(_) | Self::Runs(_) | Self::Approvals(_) | Self::Sessions(_) | Self::Workflows(_))
+    }
+}
+
 fn main() -> ExitCode {
     if let Some(code) = text_extraction::run_child() {
         return code;
@@ -119,6 +130,10 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(wrong) => return usage_error(&wrong),
     };
+    if let Some(message) = arguments.server.misplaced(arguments.command.has_server_option()) {
+        terminal::message(&format!("error: {message}\n"));
+        return ExitCode::from(exit::USAGE);
+    }
     branchpoint_runners::allow_many_open_files();
     // These commands answer with their exit status, so their errors have one of their own.
     let error_status = match arguments.command {

@@ -23,6 +23,26 @@ pub(crate) struct ServerOption {
     allow_http: bool,
 }
 
+/// The same options before the command, as in `branchpoint --server URL runs list`. They reach the command by their names.
+#[derive(clap::Args, Debug)]
+pub(crate) struct LeadingOption {
+    #[arg(long, value_name = "URL", global = true, hide = true)]
+    server: Option<String>,
+
+    #[arg(long, global = true, hide = true)]
+    allow_http: bool,
+}
+
+impl LeadingOption {
+    /// The error of a command without these options.
+    pub(crate) fn misplaced(&self, command_has_option: bool) -> Option<&'static str> {
+        let is_given = self.server.is_some() || self.allow_http;
+        (is_given && !command_has_option).then_some(
+            "--server is an option of `run`, `runs`, `approvals`, `sessions` and `workflows` only\nhelp: remove it; this command works on this machine",
+        )
+    }
+}
+
 /// The options of every command over a store or a server that has subcommands.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct ServerCommand {

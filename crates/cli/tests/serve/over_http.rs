@@ -233,6 +233,20 @@ fn a_run_on_a_server_prints_what_a_run_here_prints() {
 }
 
 #[test]
+fn the_server_can_be_named_before_the_command() {
+    let both = Both::new();
+    both.start("ends", "one");
+    let address = both.address();
+    let (leading, trailing) = (["--server", &*address], ["runs", "list"]);
+    let before = Printed::of(&mut both.command(&[leading, trailing].concat()));
+    let after = Printed::of(&mut both.command(&[trailing, leading].concat()));
+    assert_eq!((before.code, &before.stdout), (Some(0), &after.stdout));
+    assert!(before.stdout.contains("one"), "{before:?}");
+    let local = Printed::of(&mut both.command(&["--server", &address, "check", "ends.yaml"]));
+    assert!(local.code == Some(1) && local.stderr.contains("--server is an option of `run`"), "{local:?}");
+}
+
+#[test]
 fn what_a_server_does_not_offer_is_an_error() {
     let both = Both::new();
     both.start("ask", "waits");
