@@ -33,8 +33,8 @@ const SETTINGS_BYTES: u64 = 1024 * 1024;
 /// Where the store is, for every command that needs one.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct StoreArguments {
-    /// Store file [default: from branchpoint.toml, else in the user's data directory]
-    #[arg(long, value_name = "PATH", env = "BRANCHPOINT_STORE", hide_env_values = true, global = true)]
+    /// Store file [default: `BRANCHPOINT_STORE`, branchpoint.toml, or in the user's data directory]
+    #[arg(long, value_name = "PATH", global = true)]
     pub(crate) store: Option<PathBuf>,
 
     /// Durability on power loss: `full` keeps every acknowledged event, `normal` may lose the latest
@@ -44,6 +44,14 @@ pub(crate) struct StoreArguments {
     /// The server that is used instead of the file.
     #[arg(skip)]
     pub(crate) server: Option<ServerAddress>,
+}
+
+impl StoreArguments {
+    /// The file that the command line names, else the one that the environment names.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        let variable = || env::var_os("BRANCHPOINT_STORE").filter(|path| !path.is_empty()).map(PathBuf::from);
+        self.store.clone().or_else(variable)
+    }
 }
 
 /// The options of every command over a store that has subcommands.
@@ -194,7 +202,7 @@ impl Project {
 
     /// The file of the store.
     pub(crate) fn store_path(&self, arguments: &StoreArguments) -> Result<PathBuf> {
-        if let Some(path) = &arguments.store {
+        if let Some(path) = &arguments.file() {
             return Ok(path.clone());
         }
         if let Some(path) = &self.store {

@@ -72,8 +72,14 @@ fn set(project: &Project, store: &StoreArguments, name: &str, workflows: &[Patte
             "the secret is empty\nhelp: type it at the prompt, or pipe it: `some-command | branchpoint secrets set {name}`"
         );
     }
-    if value.len() > MAX_SECRET_BYTES || value.contains('\0') {
-        bail!("the secret has more than {MAX_SECRET_BYTES} bytes or contains a NUL byte");
+    if value.len() > MAX_SECRET_BYTES {
+        bail!(
+            "the secret has {} bytes, but at most {MAX_SECRET_BYTES} are allowed\nhelp: store a shorter value",
+            value.len()
+        );
+    }
+    if value.contains('\0') {
+        bail!("the secret contains a NUL byte\nhelp: encode it, for example with `base64`");
     }
     let workflows = workflows.iter().map(ToString::to_string).collect();
     let secret = NewSecret { name: name.to_owned(), value, workflows, set_by: project.user(None) };

@@ -1,7 +1,6 @@
 //! The option `--server`: commands speak to a server over HTTP instead of opening a store.
 
 use std::env;
-use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use branchpoint_client::ServerAddress;
@@ -70,7 +69,9 @@ impl ServerOption {
     pub(crate) fn address(&self, store: &StoreArguments) -> Result<Option<ServerAddress>> {
         let has_store = names_a_store(store);
         let (text, origin) = match (&self.server, variable()) {
-            (Some(_), _) if has_store => bail!("--server and --store cannot be used together"),
+            (Some(_), _) if has_store => {
+                bail!("--server and --store cannot be used together\nhelp: remove one of them")
+            }
             (Some(text), _) => (text.clone(), "--server"),
             (None, Some(text)) if !has_store => (text, VARIABLE),
             (None, _) => return Ok(None),
@@ -84,10 +85,9 @@ fn variable() -> Option<String> {
     env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty())
 }
 
-/// Whether the command line names a store. The environment can name one for all commands.
+/// Whether the command line names a store. The environment, which can name one for all commands, does not count.
 fn names_a_store(store: &StoreArguments) -> bool {
-    let default = env::var_os("BRANCHPOINT_STORE").map(PathBuf::from);
-    store.store.is_some() && store.store != default
+    store.store.is_some()
 }
 
 /// Rejects a command that works on a store only while the environment names a server, so that no command changes the wrong data.

@@ -66,7 +66,7 @@ impl Backend for Remote {
         counts() -> Vec<(String, u64)> => "the number of all runs";
         totals(Option<&str>) -> Vec<(Status, u64)> => "the number of all runs";
         hourly(i64, Option<&str>) -> Vec<HourCount> => "the hourly series";
-        find_saved(Workflow<'_>) -> Option<WorkflowNo> => "a search for a program";
+        find_saved(Workflow<'_>) -> Option<WorkflowNo> => "finding a compiled program";
         open_session(&Session) -> RunNo => "opening a session";
         fork_on(RunNo, u64, WorkflowNo, &str, CallSource) -> Accepted => "continuing a run on a changed workflow (`--with`)";
         plan_migration(RunNo, WorkflowNo) -> Migration => "moving runs to a changed workflow";
@@ -74,24 +74,24 @@ impl Backend for Remote {
         export(&[RunNo], &mut dyn Write) -> Exported => "an export";
         import(&mut dyn BufRead, u64, i64) -> Imported => "an import";
         prune(&Prune) -> Pruned => "removing runs";
-        start(Start) -> Accepted => "a start with a program";
-        start_then(Start, OnStart) -> () => "a start with a program";
+        start(Start) -> Accepted => "starting a compiled program";
+        start_then(Start, OnStart) -> () => "starting a compiled program";
         check(i64, i64) -> Health => "a check of the store";
         backup(&Path) -> bool => "a backup";
         compact(bool) -> bool => "compacting the store";
-        notices(i64) -> Vec<Notice> => "the notices of a process";
-        dispatch(&Notice, &[NewDelivery], i64, i64) -> () => "the notices of a process";
-        add_delivery(&NewDelivery, i64) -> String => "a delivery";
-        claim_deliveries(i64, &str, i64) -> () => "a delivery";
-        due_deliveries(i64, &str, i64, u32) -> Vec<Delivery> => "a delivery";
-        next_delivery_ms(i64, &str) -> Option<i64> => "a delivery";
-        record_attempt(&Delivery, &Attempted, i64) -> () => "a delivery";
-        deliveries(&str, u32) -> Vec<Delivery> => "a delivery";
-        last_delivered_ms(&str, &str, &str) -> Option<i64> => "a delivery";
-        set_secret(&NewSecret, i64) -> () => "a named secret";
-        remove_secret(&str) -> bool => "a named secret";
-        named_secrets() -> Vec<NamedSecret> => "a named secret";
-        named_secret(&str) -> Option<String> => "a named secret";
+        notices(i64) -> Vec<Notice> => "reading notices";
+        dispatch(&Notice, &[NewDelivery], i64, i64) -> () => "reading notices";
+        add_delivery(&NewDelivery, i64) -> String => "managing webhook deliveries";
+        claim_deliveries(i64, &str, i64) -> () => "managing webhook deliveries";
+        due_deliveries(i64, &str, i64, u32) -> Vec<Delivery> => "managing webhook deliveries";
+        next_delivery_ms(i64, &str) -> Option<i64> => "managing webhook deliveries";
+        record_attempt(&Delivery, &Attempted, i64) -> () => "managing webhook deliveries";
+        deliveries(&str, u32) -> Vec<Delivery> => "managing webhook deliveries";
+        last_delivered_ms(&str, &str, &str) -> Option<i64> => "managing webhook deliveries";
+        set_secret(&NewSecret, i64) -> () => "managing named secrets";
+        remove_secret(&str) -> bool => "managing named secrets";
+        named_secrets() -> Vec<NamedSecret> => "managing named secrets";
+        named_secret(&str) -> Option<String> => "managing named secrets";
     }
 
     fn handle(&self) -> Result<Box<dyn Backend>, BackendError> {

@@ -199,7 +199,8 @@ impl Connection {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.lost(error))? {
             if body.len() + chunk.len() > MAX_BYTES {
-                let message = format!("the response of the server at {} exceeds {MAX_BYTES} bytes", self.address);
+                let message =
+                    format!("the response of the server at {} exceeds {} MiB", self.address, MAX_BYTES / (1024 * 1024));
                 return Err(Failure::Error(BackendError::Limit(message)));
             }
             body.extend_from_slice(&chunk);
@@ -225,14 +226,16 @@ impl Connection {
                 response.headers().get("location").and_then(|value| value.to_str().ok()).unwrap_or("another address");
             let to = to.split(['?', '#']).next().unwrap_or_default();
             let message = format!(
-                "the server at {} redirects to {to}, which is not followed, because it would get the token\nhelp: use that address if it is yours",
+                "the server at {} redirects to {to}, which is not followed, because it would get the token\nhelp: if you trust that address, set --server or BRANCHPOINT_SERVER to it",
                 self.address
             );
             return Failure::Error(BackendError::Unavailable(message));
         }
         let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
-            let message =
-                format!("the server at {} responded with {status}, not as a Branchpoint server does", self.address);
+            let message = format!(
+                "the server at {} responded with {status}, not as a Branchpoint server does\nhelp: check the address, and whether a proxy responds instead",
+                self.address
+            );
             let is_passing = matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
             return if is_passing {
                 Failure::Lost(message)

@@ -29,7 +29,7 @@ impl Token {
         Some(Self(value))
     }
 
-    /// The token in `BRANCHPOINT_TOKEN`. It is no option of the command line, because other users see the arguments of processes.
+    /// The token in `BRANCHPOINT_TOKEN`. It is not an option of the command line, because other users see the arguments of processes.
     pub fn from_environment() -> Option<Self> {
         std::env::var(VARIABLE).ok().and_then(|text| Self::new(&text))
     }

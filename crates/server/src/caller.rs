@@ -92,8 +92,9 @@ pub(crate) fn authorize(caller: &Caller, action: Action, resource: Resource<'_>)
 fn missing_right(caller: &Caller, roles: &[Role], by_role: bool, resource: Resource<'_>) -> String {
     let Caller { user, role, .. } = caller;
     if !by_role {
-        let needed = roles.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-        return format!("{user} has the role {role}, but this needs the role {needed}.");
+        let needed = roles.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let one_of = if roles.len() > 1 { "one of the roles" } else { "the role" };
+        return format!("{user} has the role {role}, but this needs {one_of} {needed}.");
     }
     let covered = match resource {
         Resource::Workflow(name) => format!("workflow `{name}`"),
@@ -216,7 +217,12 @@ mod tests {
     #[test]
     fn a_missing_permission_names_the_roles_that_have_it_or_the_workflow() {
         let workflow = Resource::Workflow("support-mail");
-        check(Role::Viewer, Action::Edit, workflow, "vi has the role viewer, but this needs the role editor or admin.");
+        check(
+            Role::Viewer,
+            Action::Edit,
+            workflow,
+            "vi has the role viewer, but this needs one of the roles editor, admin.",
+        );
         check(
             Role::Editor,
             Action::Administer,

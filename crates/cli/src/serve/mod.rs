@@ -89,7 +89,7 @@ pub(crate) fn place(project: &Project, store: &StoreArguments) -> Result<Place> 
 
 /// Whether there is a project, a chosen store, or the default store of earlier commands.
 fn is_configured(project: &Project, store: &StoreArguments) -> Result<bool> {
-    Ok(store.store.is_some() || Project::find_configured()?.is_some() || project.store_path(store)?.is_file())
+    Ok(store.file().is_some() || Project::find_configured()?.is_some() || project.store_path(store)?.is_file())
 }
 
 /// The store of a server.

@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (project, tools) = (Project::find()?, arguments.tools.clone());
     let options = SessionOptions { tools, ttl_s: arguments.ttl, limits: project.agent_limits() };
     let gate = Gate::with_options(program, options.clone())?;
-    let mut gates: Box<dyn Gates> = if arguments.id.is_some() || arguments.store.store.is_some() {
+    let mut gates: Box<dyn Gates> = if arguments.id.is_some() || arguments.store.file().is_some() {
         let document = workflow::document(&source, Some(Dialect::Session));
         Box::new(StoredSessions::open((&project, &arguments.store, "session"), &document, program, options)?)
     } else {

@@ -247,6 +247,16 @@ fn the_server_can_be_named_before_the_command() {
 }
 
 #[test]
+fn a_store_of_the_command_line_is_used_although_the_environment_names_it_and_a_server() {
+    let both = Both::new();
+    both.start("ends", "one");
+    let mut command = both.command(&["doctor", "--store", "store.db"]);
+    let printed =
+        Printed::of(command.env("BRANCHPOINT_STORE", "store.db").env("BRANCHPOINT_SERVER", "http://127.0.0.1:9"));
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+}
+
+#[test]
 fn what_a_server_does_not_offer_is_an_error() {
     let both = Both::new();
     both.start("ask", "waits");

@@ -62,7 +62,7 @@ impl App {
 }
 
 impl App {
-    /// Notes that an event has reached an approval of a run. A vote that leaves it open is no event of the run.
+    /// Notes that an approval of a run has changed. A vote that leaves it open gives no event of the run.
     pub(crate) fn note_changed_approvals(&self, run: RunNo) {
         let mut dirty = self.live.dirty.lock().unwrap_or_else(PoisonError::into_inner);
         dirty.runs.insert(run);
@@ -148,7 +148,7 @@ impl PublishedState {
             *self = Self::default();
             return Ok(());
         }
-        // The first look is the state that changes by other processes are compared with.
+        // The first poll records the state with which later polls compare.
         if is_poll || self.version == 0 {
             self.poll(app, backend, &topics, &mut dirty)?;
         }

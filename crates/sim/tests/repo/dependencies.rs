@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::tree::{expect_none, root, run};
 
-/// The dependency table: each crate of ours, and which of ours it may use. A crate that does not exist yet has its row
-/// already, so that it is born with its rule.
+/// The dependency table: each crate of ours, and which of ours it may use.
 const TABLE: &[(&str, &[&str])] = &[
     ("branchpoint-expr", &[]),
     ("branchpoint-core", &["branchpoint-expr"]),

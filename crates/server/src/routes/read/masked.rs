@@ -16,10 +16,10 @@ pub(super) fn journal(backend: &dyn Backend, row: &Run) -> Result<Vec<JournalRow
     let (events, bytes) = backend.journal_size(row.run)?;
     if bytes > MAX_BYTES {
         let detail = format!(
-            "Run `{}` has {events} events with {} MB, and at most {} MB are sent. Use the web page, or the command on the server.",
+            "Run `{}` has {events} events with {} MiB, and at most {} MiB are sent. Use the web page, or the command on the server.",
             row.id,
-            bytes / 1_000_000,
-            MAX_BYTES / 1_000_000
+            bytes.div_ceil(1024 * 1024),
+            MAX_BYTES / (1024 * 1024)
         );
         return Err(Problem::new(ProblemKind::TooLarge, detail));
     }
