@@ -43,7 +43,7 @@ impl Shared {
                 let fields = ["choice", "comment", "form", "shown_hash"];
                 let body: Object =
                     fields.iter().filter_map(|name| Some(((*name).into(), payload.get(name)?.clone()))).collect();
-                self.vote(run, &number, &Value::from(body))
+                self.vote(run, &number, &Value::from(body), Some(new_key()?))
             }
             RESUME => {
                 let input = field("input");
@@ -54,7 +54,8 @@ impl Shared {
                 let choice = choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
                 let mut body: Object = [("choice".into(), Value::from(choice))].into_iter().collect();
                 body.extend(comment.map(|comment| ("comment".into(), comment)));
-                self.vote(run, &field("id").to_string(), &Value::from(body))
+                // The step may ask again, so a repeated answer could answer another question.
+                self.vote(run, &field("id").to_string(), &Value::from(body), None)
             }
             DELEGATE => {
                 let path = ["approvals", run, &number, "delegate"];
@@ -84,9 +85,9 @@ impl Shared {
     }
 
     /// Votes, once: a repeated request with its key changes nothing.
-    fn vote(&self, run: &str, number: &str, body: &Value) -> Result<(), BackendError> {
+    fn vote(&self, run: &str, number: &str, body: &Value, key: Option<String>) -> Result<(), BackendError> {
         let body = serde_json::to_value(body).map_err(|error| BackendError::Refused(error.to_string()))?;
-        self.post(&["approvals", run, number, "vote"], body, Some(new_key()?)).map(drop)
+        self.post(&["approvals", run, number, "vote"], body, key).map(drop)
     }
 
     pub(crate) fn resume(&self, run: RunNo, calls: &CallSource) -> Result<(), BackendError> {

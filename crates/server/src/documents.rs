@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use branchpoint_backend::{Backend, Document, Workflow, WorkflowNo};
+use branchpoint_core::effect::AGENT;
 use branchpoint_core::ir::Program;
 use branchpoint_dialects::{Library, LoadOptions, Loaded, agent_programs, document_name, load_all};
 use branchpoint_expr::Dialect;
@@ -56,10 +57,13 @@ struct Stored<'b> {
 }
 
 impl Stored<'_> {
+    /// The text of a workflow of exactly this name. Permissions belong to names, so a call does not find a workflow by its hash.
     fn text(&self, name: &str) -> Option<Result<String, String>> {
         let workflow = self.backend.workflow(name).transpose()?;
-        let text = workflow.and_then(|number| Ok(self.backend.document(number)?.text));
-        Some(text.map_err(|error| error.to_string()))
+        match workflow.and_then(|number| self.backend.document(number)) {
+            Ok(document) => (document.name == name).then_some(Ok(document.text)),
+            Err(error) => Some(Err(error.to_string())),
+        }
     }
 }
 
@@ -147,8 +151,13 @@ pub(crate) fn name_of(text: &str, chosen: Option<String>) -> Result<String, Prob
 /// The longest name of a workflow, in bytes.
 const NAME_BYTES: usize = 200;
 
-/// Rejects names that cannot be part of a path.
+/// Rejects names that cannot be part of a path, and those of the programs of agents.
 pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
+    if name.starts_with(AGENT) {
+        return Err(Problem::invalid_input(format!(
+            "Names that begin with `{AGENT}` are reserved. Choose another name."
+        )));
+    }
     let is_plain = !name.trim().is_empty() && !name.chars().any(|c| c.is_control() || "/\\".contains(c));
     if is_plain && name.len() <= NAME_BYTES && name != "." && name != ".." {
         return Ok(());

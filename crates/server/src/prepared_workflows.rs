@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use branchpoint_backend::{Backend, WorkflowNo};
+use branchpoint_core::codec;
 use branchpoint_core::effect::AGENT;
+use branchpoint_core::ir::Program;
 use branchpoint_expr::Dialect;
 use branchpoint_runners::Secrets;
 
@@ -14,7 +16,7 @@ use crate::catalogue::Version;
 use crate::documents::{Executable, Source, dialect_named, load_scripted};
 use crate::permissions::{DocumentNeeds, Needs};
 use crate::problem::Problem;
-use crate::routes::workflows::ORIGIN;
+use crate::routes::workflows::{ORIGIN, callees_of};
 use crate::scripts::RunScript;
 
 /// A saved workflow with what a start needs to know of it.
@@ -112,8 +114,13 @@ fn documents_needs(
     if is_saved {
         needs.add(&executable.document.name, Needs::of_document(&executable.program, scripted)?);
     }
-    for (name, program) in executable.children.iter().filter(|(name, _)| !name.starts_with(AGENT)) {
-        if app.versions(backend, name)?.last().is_some_and(|version| *version.origin == *ORIGIN) {
+    for (name, program) in &executable.children {
+        // Programs of agents belong to the documents that call them; no document can have their names.
+        let is_saved = match backend.workflow(name)? {
+            Some(number) => *app.version(backend, number)?.origin == *ORIGIN,
+            None => !name.starts_with(AGENT),
+        };
+        if is_saved {
             needs.add(name, Needs::of_document(program, scripted)?);
         }
     }
@@ -124,8 +131,25 @@ fn documents_needs(
 pub(crate) fn check_live(app: &App, backend: &dyn Backend, version: &Version) -> Result<(), Problem> {
     let scripted = BTreeSet::new();
     let executable = executable(backend, version, scripted.clone())?;
-    let needs = needs_of(app, backend, version, &executable, &scripted)?;
+    let mut needs = needs_of(app, backend, version, &executable, &scripted)?;
+    let (mut parts, mut seen) = (vec![String::new()], BTreeSet::new());
+    while let Some(part) = parts.pop() {
+        let Some(stored) = backend.program(version.workflow, &part)? else { continue };
+        // The run continues with the stored programs. One that differs from the checked one counts as saved over the API.
+        let checked = executable.children.get(&*part);
+        let is_checked = checked.is_some_and(|checked| is_equal(checked, &stored));
+        if !part.is_empty() && !is_checked {
+            needs.add(&part, Needs::of_document(&stored, &scripted)?);
+        }
+        parts.extend(callees_of(&stored).into_iter().filter(|name| seen.insert(name.clone())));
+    }
     needs.check(app, backend)
+}
+
+/// Whether two programs are stored as the same bytes.
+fn is_equal(one: &Program, other: &Program) -> bool {
+    let bytes = |program| codec::encode_program(program).ok();
+    bytes(one).is_some_and(|one| bytes(other) == Some(one))
 }
 
 /// Saves a version of a workflow for a run in which a script answers these steps.

@@ -101,3 +101,50 @@ fn a_withdrawn_permission_stops_forks_and_retries_of_earlier_runs() {
     }
     assert_eq!(server.get("/runs").expect(200)["items"].as_array().unwrap().len(), 1);
 }
+
+/// A state machine with one state.
+fn machine(name: &str, state: &str) -> String {
+    format!(
+        "name: {name}\nstates:\n  initial: a\n  a: {{{state}, on_success: done, on_failure: done}}\n  done: {{type: terminal}}\n"
+    )
+}
+
+const COMMAND: &str = "type: step, command: echo from the shell";
+
+#[test]
+fn a_called_workflow_is_found_by_its_name_only() {
+    let folder = tempfile::tempdir().expect("there is room for a store");
+    let server = permitting(folder.path(), "deploy-*");
+    let saved = server.post("/workflows", &json!({"text": machine("q", COMMAND)})).expect(201);
+    let hash = &saved["hash"].as_str().unwrap()[..8];
+    let by_hash = machine("p", &format!("type: call_workflow, workflow: \"{hash}\""));
+    let refused = server.post("/workflows", &json!({"text": by_hash}));
+    assert_eq!(refused.problem(422), "invalid_document");
+    assert!(kinds(&refused.json()["diagnostics"]).contains(&"unknown_workflow"), "{}", refused.text);
+}
+
+#[test]
+fn no_document_has_the_name_of_an_agent_program() {
+    let server = Server::demo();
+    let refused = server.post("/workflows", &json!({"text": machine("q", COMMAND), "name": "branchpoint:agentx"}));
+    assert_eq!(refused.problem(422), "invalid_input");
+}
+
+#[test]
+fn a_live_fork_is_checked_with_the_programs_that_it_continues() {
+    let folder = tempfile::tempdir().expect("there is room for a store");
+    let server = permitting(folder.path(), "deploy-*");
+    server.post("/workflows", &json!({"text": machine("q", COMMAND)})).expect(201);
+    server.post("/workflows", &json!({"text": machine("p", "type: call_workflow, workflow: q")})).expect(201);
+    let script = json!({"a": [{"$exit": 0, "stdout": "scripted"}]});
+    let scripted = json!({"workflow": "p", "id": "p1", "script": script});
+    server.post("/runs?wait=30s", &scripted).expect(200);
+    // The present version of the called workflow needs nothing, and the run has the one before.
+    let harmless = "name: q\nstates:\n  initial: done\n  done: {type: terminal}\n";
+    let base = json!({"text": harmless, "base_version": 1});
+    let saved = server.replace("/workflows/q", &[], &base);
+    assert!(saved.status < 300, "{}", saved.text);
+    let refused = server.post("/runs/p1/fork", &json!({"events": 1, "live": true}));
+    assert_eq!(refused.problem(403), "not_permitted");
+    assert!(refused.json()["detail"].as_str().unwrap().contains("`q`"), "{}", refused.text);
+}

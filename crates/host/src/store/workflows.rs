@@ -152,19 +152,18 @@ impl Store {
         document.ok_or_else(|| StoreError::Missing(format!("workflow {}", workflow.0)))
     }
 
-    /// The newest workflow with this name, or whose hash begins with it.
+    /// The newest workflow with this name, else the newest whose hash begins with it.
     ///
     /// ```
     #[doc = include_str!("../../docs/run.txt")]
     /// assert_eq!(store.workflow("greet").unwrap(), Some(workflow));
     /// ```
     pub fn workflow(&self, name: &str) -> Result<Option<WorkflowNo>, StoreError> {
-        Ok(self
-            .workflows()?
-            .into_iter()
-            .rev()
-            .find(|listed| listed.name == name || is_prefix(name, &listed.hash))
-            .map(|listed| listed.workflow))
+        let workflows = self.workflows()?;
+        // A name is found before a hash, so that no other document can take its place.
+        let by_name = workflows.iter().rev().find(|listed| listed.name == name);
+        let found = by_name.or_else(|| workflows.iter().rev().find(|listed| is_prefix(name, &listed.hash)));
+        Ok(found.map(|listed| listed.workflow))
     }
 
     /// All workflows, the oldest first.

@@ -170,10 +170,16 @@ impl Reader<'_> {
             );
             return Err(Problem::new(ProblemKind::TooLarge, detail));
         }
-        let mut open = OpenRuns::default();
+        let (mut open, mut bytes) = (OpenRuns::default(), 0);
         for number in numbers {
             let Ok(row) = self.run(number) else { continue };
-            open.runs.push((self.state(&row)?, masked::approval_records(self.backend, number)?));
+            let state = self.state(&row)?;
+            bytes += state.state.0.len() as u64;
+            if bytes > masked::MAX_BYTES {
+                let detail = "The open approvals are too large. Use the web page, or the command on the server.";
+                return Err(Problem::new(ProblemKind::TooLarge, detail));
+            }
+            open.runs.push((state, masked::approval_records(self.backend, number)?));
         }
         for (id, error) in listed.unreadable {
             if self.backend.run(&id)?.is_some_and(|run| self.may_read(&run)) {

@@ -528,7 +528,7 @@ const MAX_FACTS: usize = 10_000;
 pub(crate) type KnownFacts = std::sync::Mutex<BTreeMap<WorkflowNo, Arc<VersionFacts>>>;
 
 /// The workflows that a program calls by name.
-fn callees_of(program: &branchpoint_core::ir::Program) -> Vec<String> {
+pub(crate) fn callees_of(program: &branchpoint_core::ir::Program) -> Vec<String> {
     use branchpoint_core::effect::{Request, RunRequest};
     let mut callees: Vec<String> = Vec::new();
     for effect in &program.effects {

@@ -9,7 +9,7 @@ use branchpoint_runners::Secrets;
 use crate::problem::{Problem, ProblemKind};
 
 /// The most bytes of a journal that is sent.
-const MAX_BYTES: u64 = 32 * 1024 * 1024;
+pub(super) const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The events of a run with secrets masked. Their check words are those of the masked events.
 pub(super) fn journal(backend: &dyn Backend, row: &Run) -> Result<Vec<JournalRow>, Problem> {
