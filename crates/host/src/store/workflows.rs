@@ -162,8 +162,8 @@ impl Store {
         let workflows = self.workflows()?;
         // A name is found before a hash, so that no other document can take its place.
         let by_name = workflows.iter().rev().find(|listed| listed.name == name);
-        let found = by_name.or_else(|| workflows.iter().rev().find(|listed| is_prefix(name, &listed.hash)));
-        Ok(found.map(|listed| listed.workflow))
+        let workflow = by_name.or_else(|| workflows.iter().rev().find(|listed| is_prefix(name, &listed.hash)));
+        Ok(workflow.map(|listed| listed.workflow))
     }
 
     /// All workflows, the oldest first.
